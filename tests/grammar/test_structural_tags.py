@@ -226,7 +226,8 @@ def test_formats_that_are_put_together() -> None:
         (
             {
                 "type": "grammar",
-                "grammar": 'root ::= my_rule "!" |\n TagDispatch(("<a>", b.c))\nmy_rule ::= Regex("[0-9]+")\nb.c ::= "1"',
+                "grammar": 'root ::= my_rule "!" |\n TagDispatch(("<a>", b.c))\n'
+                'my_rule ::= Regex("[0-9]+")\nb.c ::= "1"',
             },
             ["12!", "q<a>1r", "12"],
             ["q<a>"],

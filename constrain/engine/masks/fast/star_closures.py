@@ -32,6 +32,7 @@ from constrain.engine.automata.expressions import (
 )
 from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT
 from constrain.engine.automata.liveness import is_live
+from constrain.engine.automata.summaries import LONG
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast import relative_masks  # noqa: F401 (its walk over borders is called through a link)
 from constrain.engine.masks.fast.relaxations import relaxed_state
@@ -54,7 +55,7 @@ from constrain.engine.masks.lexer_masks import (
     take_dense,
     with_same_bytes,
 )
-from constrain.engine.parser.followed import find_followed, is_followed
+from constrain.engine.parser.followed import any_is_followed, find_followed, is_followed
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
@@ -260,10 +261,10 @@ def _last_bytes(ctx, lexer_state, word):
     count = t.lexer_states(ctx)[lexer_state].count
     offset = t.lexer_states(ctx)[lexer_state].offset
     pool = t.lexer_members(ctx)
-    ends, followed = t.last_bytes(ctx), t.followed(ctx)
+    ends = t.last_bytes(ctx)
     bits = int64(0)
     for i in range(offset, offset + 2 * count, 2):
-        if followed[pool[i]]:
+        if is_followed(ctx, pool[i]):
             bits |= ends[pool[i + 1], word]
     return bits
 
@@ -523,6 +524,18 @@ def _path_to(ctx, p):
     return tokens[q] << 32 | ((t.trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1)
 
 
+@njit_inner(RESULT1)
+def _least_depth(ctx, lexer_state):
+    """The depth of the least deep trie nodes at which a lexeme can end that anything may follow."""
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    members = t.lexer_members(ctx)
+    least = int64(LONG)
+    for i in range(offset, offset + 2 * t.lexer_states(ctx)[lexer_state].count, 2):
+        if is_followed(ctx, members[i]):
+            least = min(least, int64(t.shortest_lengths(ctx)[members[i + 1]]))
+    return least - 1
+
+
 @njit_inner(RESULT3)
 def _end_inside(ctx, lexer_state, closure, p):
     """Append the crossing at a trie node, if a lexeme of the state can end there and it is inside the closure."""
@@ -531,7 +544,7 @@ def _end_inside(ctx, lexer_state, closure, p):
     if there < 0:
         return there
     accept = t.lexer_states(ctx)[there].accept
-    if accept == 0 or not is_followed(ctx, accept, 0):
+    if accept == 0 or not any_is_followed(ctx, accept):
         return int64(0)
     # Outside, below the border, it has been found already.
     inside = _after_token(ctx, path, closure)
@@ -561,7 +574,7 @@ def _necessary_byte(ctx, lexer_state, star):
     for word in range(4):
         bits = int64(-1)
         for i in range(offset, offset + 2 * count, 2):
-            if t.followed(ctx)[pool[i]]:
+            if is_followed(ctx, pool[i]):
                 bits &= must[pool[i + 1], word]
         begins = t.first_bytes(ctx)[star, word]
         while bits:
@@ -576,7 +589,9 @@ def _necessary_byte(ctx, lexer_state, star):
 @njit_inner(RESULT2)
 def _ends_inside(ctx, lexer_state, closure):
     """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
-    sizes = t.subtree_sizes(ctx)
+    sizes, nodes = t.subtree_sizes(ctx), t.trie_nodes(ctx)
+    # No lexeme ends before its shortest string does.
+    least = _least_depth(ctx, lexer_state)
     star = t.lexer_members(ctx)[t.lexer_states(ctx)[closure].offset + 1]
     necessary = _necessary_byte(ctx, lexer_state, star)
     if necessary >= 0:
@@ -590,9 +605,9 @@ def _ends_inside(ctx, lexer_state, closure):
         for i in range(first, first + t.closure_bytes(ctx)[record + 3]):
             top = t.closure_nodes(ctx)[i]
             for p in range(max(top, done), top + sizes[top]):
-                byte = t.trie_nodes(ctx)[p] & 255
+                byte = nodes[p] & 255
                 word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
-                if sizes[p] > 1 and (word >> (byte & 63)) & 1:
+                if sizes[p] > 1 and (word >> (byte & 63)) & 1 and nodes[p] >> DEPTH_SHIFT >= least:
                     status = _end_inside(ctx, lexer_state, closure, p)
                     if status < 0:
                         return status
@@ -607,7 +622,7 @@ def _ends_inside(ctx, lexer_state, closure):
             bits &= bits - 1
             for i in range(starts[byte], starts[byte + 1]):
                 p = by_byte[i]
-                if sizes[p] > 1:
+                if sizes[p] > 1 and nodes[p] >> DEPTH_SHIFT >= least:
                     status = _end_inside(ctx, lexer_state, closure, p)
                     if status < 0:
                         return status
