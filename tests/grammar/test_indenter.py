@@ -55,7 +55,7 @@ def test_equal_grammars_have_equal_keys() -> None:
         constrain.Grammar.from_lark(BLOCKS, lexing="longest", indenter=each).key for each in (Blocks, Blocks(), Wide)
     ]
     assert keys[0] == keys[1] != keys[2]
-    assert keys[0] == ("lark", BLOCKS, "start", "longest", "unicode", True, keys[0][-1])
+    assert keys[0][:2] == ("indented lark", BLOCKS)
 
 
 @pytest.fixture(scope="module")
