@@ -6,7 +6,7 @@ import contextlib
 import csv
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -373,19 +373,34 @@ class GrammarSource:
             if self.kind == "structural-tag":
                 return Grammar.from_structural_tag(self.text)
             if self.kind == "tools":
-                turn = _given(_GIVEN_TURN)
-                return Grammar.from_tools(
-                    read_tool_list(self.text),
-                    style=turn["style"],
-                    tool_choice=turn.get("tool_choice", "auto"),
-                    parallel="one_call" not in turn,
-                    reasoning=turn.get("reasoning_tokens", "no_reasoning" not in turn),
-                )
+                return _turn(self.text, _given(_GIVEN_TURN))
             return Grammar.from_lark(
                 self.text,
                 base_path=None if self.value == "-" else Path(self.value).parent,
                 lexing=_given(_GIVEN_LEXING).get("lexing", "any"),
             )
+
+
+def _turn(text: str, turn: dict[str, Any]) -> Grammar:
+    """The grammar of ``--tools`` with its options."""
+    from constrain import Grammar
+
+    tokens = turn.get("reasoning_tokens")
+    grammar = Grammar.from_tools(
+        read_tool_list(text),
+        style=turn["style"],
+        tool_choice=turn.get("tool_choice", "auto"),
+        parallel="one_call" not in turn,
+        reasoning="no_reasoning" not in turn if tokens is None else tokens,
+    )
+    if tokens is None:
+        return grammar
+    region = grammar.ir.first_region
+    if region is None:
+        raise click.UsageError(f"--reasoning-tokens: there are no thoughts in the style {turn['style']}")
+    # Messages name what was given.
+    named = replace(grammar.ir, first_region=region._replace(option=f"--reasoning-tokens {tokens}"))
+    return Grammar(named, grammar.key)
 
 
 def _check_style(name: str) -> None:

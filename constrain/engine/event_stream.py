@@ -28,61 +28,57 @@ class EventStream:
     ----------
     steps : int
         How many steps have been read.
+    places : linked list
+        The place behind the last step that was read, and those before it.
+    read_step, tokens
+        The reader's ``read`` and the vocabulary's tokens, for the matcher, which reads a single token itself.
     """
 
-    __slots__ = ("_places", "_reader", "_tokens", "steps")
+    __slots__ = ("_reader", "places", "read_step", "steps", "tokens")
 
     def __init__(self, reader: EventReader, vocabulary: Vocabulary) -> None:
-        self._reader = reader
-        self._tokens = vocabulary.tokens
+        self._reader, self.read_step = reader, reader.read
+        self.tokens = vocabulary.tokens
         self.steps = 0
-        # The place behind the last step that was read, and those before it.
-        self._places: Any = (None, reader.start)
+        self.places: Any = (None, reader.start)
 
     def copy(self) -> EventStream:
         """One for a fork, in constant time."""
         twin = EventStream.__new__(EventStream)
-        twin._reader, twin._tokens, twin._places, twin.steps = self._reader, self._tokens, self._places, self.steps
+        twin._reader, twin.read_step, twin.tokens = self._reader, self.read_step, self.tokens
+        twin.places, twin.steps = self.places, self.steps
         return twin
 
     def rewind(self, steps: int) -> None:
         """Be as after so many steps, if more have been read."""
         while self.steps > steps:
-            self._places = self._places[0]
+            self.places = self.places[0]
             self.steps -= 1
-
-    def read_token(self, token: int) -> list[Event]:
-        """The events of the next step, a token."""
-        places = self._places
-        events: list[Event] = []
-        place = self._reader.read(places[1], self._tokens[token], token, events)
-        self._places, self.steps = (places, place), self.steps + 1
-        return events
 
     def read(self, steps: Sequence[int | bytes]) -> list[Event]:
         """The events of the steps that come next."""
-        places = self._places
-        reader, tokens = self._reader.read, self._tokens
+        places = self.places
+        read, tokens = self.read_step, self.tokens
         events: list[Event] = []
         for step in steps:
             if isinstance(step, bytes):
-                place = reader(places[1], step, None, events)
+                place = read(places[1], step, None, events)
             else:
-                place = reader(places[1], tokens[step], step, events)
+                place = read(places[1], tokens[step], step, events)
             places = places, place
-        self._places, self.steps = places, self.steps + len(steps)
+        self.places, self.steps = places, self.steps + len(steps)
         return events
 
     def end(self) -> list[Event]:
         """The events of the token that ends the text."""
         events = self.finish()
-        self._places, self.steps = (self._places, self._places[1]), self.steps + 1
+        self.places, self.steps = (self.places, self.places[1]), self.steps + 1
         return events
 
     def finish(self) -> list[Event]:
         """The events that it brings that the text ends here; nothing is kept of them."""
         events: list[Event] = []
-        self._reader.finish(self._places[1], events)
+        self._reader.finish(self.places[1], events)
         return events
 
 

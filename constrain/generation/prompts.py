@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from constrain.errors import ConstrainError
 from constrain.generation.interfaces import Encoder, Model
 from constrain.tokenizers.base import Tokenizer
 
@@ -15,7 +18,10 @@ def encode_prompt(tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
     What a tokenizer adds behind a text (an end or separator) is left out, since the text goes on.
     """
     if not isinstance(prompt, str):
-        return [int(token) for token in prompt]
+        try:
+            return [operator.index(token) for token in prompt]
+        except TypeError:
+            raise ConstrainError(f"a prompt must be a str or the ids of tokens, not {reprlib.repr(prompt)}") from None
     if not isinstance(tokenizer, Tokenizer):
         return [int(token) for token in tokenizer.encode(prompt).ids]
     encoding = tokenizer.encode(prompt, add_special_tokens=True)
@@ -28,8 +34,19 @@ def encode_prompt(tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
 
 
 def context_of(model: Model, tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
-    """What a generation begins with: :func:`encode_prompt`, or for nothing the token that the model has for that."""
+    """What a generation begins with: :func:`encode_prompt`, or for nothing the token that the model has for that.
+
+    Raises
+    ------
+    ConstrainError
+        If the prompt is neither text nor ids, or one of these is none of the model's.
+    """
     ids = encode_prompt(tokenizer, prompt)
+    size = getattr(model, "vocab_size", None)
+    for token in ids:
+        if token < 0 or (isinstance(size, int) and token >= size):
+            known = f": the model has ids 0 to {size - 1}" if isinstance(size, int) else ""
+            raise ConstrainError(f"the id {token} of the prompt is out of range{known}")
     start = getattr(model, "start_id", None)
     return ids if ids or start is None else [start]
 

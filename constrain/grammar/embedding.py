@@ -46,7 +46,7 @@ class EmbeddingBuilder(GrammarBuilder):
         return -len(self._lexemes)
 
     def include(self, ir: GrammarIR) -> Symbol:
-        """The start of a grammar that is complete by itself, whose rules are copied.
+        """The start of a grammar that is complete by itself, whose rules are copied with all that is said of them.
 
         Raises GrammarError if it has rules made on demand or keys that must differ: those only fit a grammar of their
         own.
@@ -62,6 +62,14 @@ class EmbeddingBuilder(GrammarBuilder):
             self.nonterminal(name)
         for left, right in ir.productions:
             self.add(first + left, [first + symbol if symbol >= 0 else lexemes[~symbol] for symbol in right])
+        for symbol, rule in ir.captures:
+            self.capture(first + symbol, rule)
+        for symbol, temperature in ir.temperatures:
+            self.warm(first + symbol, temperature)
+        for symbol in ir.skips:
+            self.skip(first + symbol)
+        for limit in ir.token_limits:
+            self.limit_tokens(first + limit.symbol, limit.tokens, GrammarError, limit.body)
         self.warnings += ir.warnings
         return first + ir.start
 

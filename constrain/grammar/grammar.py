@@ -375,8 +375,10 @@ class Grammar:
             )
         # What a relative import brought in may be different next time, so the text is not the whole story; nor is it
         # with functions.
-        is_whole = base_path is None and not narrow and indenter is None
-        return cls(ir, ("lark", text, start, lexing, case, initial_ignore) if is_whole else None)
+        if base_path is not None or narrow:
+            return cls(ir)
+        key = text, start, lexing, case, initial_ignore
+        return cls(ir, ("lark", *key) if indenting is None else ("indented lark", *key, indenting.key))
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:

@@ -5,8 +5,8 @@ what of an escape or a character has begun; it knows nothing of nesting.  So the
 bytes of a vocabulary's token are in one of them is worked out once: a short list of operations.  The other layer does
 these operations on the objects and arrays that are open.
 
-Worked example: the token ``", "na`` within a string is END_TEXT, BEGIN_TEXT, MORE_TEXT "na", and the state is within a
-string again.  Whether that string is a key is known to the layer above alone.
+Worked example: the token ``s", "na`` within a string is TEXT "s", which ends, and TEXT "na", which begins; and the
+state is within a string again.  Whether that string is a key is known to the layer above alone.
 
 All that is kept are tuples that are never changed: a place in a text is one of them, and an older one stays valid.
 """
@@ -20,7 +20,10 @@ from typing import Any, Final
 from constrain.characters import whole_characters
 from constrain.grammar.events import Event, EventKind
 
-_OPEN_OBJECT, _OPEN_ARRAY, _CLOSE, _BEGIN_TEXT, _MORE_TEXT, _END_TEXT, _MORE_PLAIN, _END_PLAIN = range(8)
+_OPEN_OBJECT, _OPEN_ARRAY, _CLOSE = range(3)
+
+# More of a string, or of a number, true, false or null: what it is more, and whether it begins and ends here.
+_BEGINS, _ENDS, _TEXT, _PLAIN_TEXT = 1, 2, 4, 8
 
 _Operation = tuple[int, str]
 
@@ -82,7 +85,7 @@ class JsonReader:
         then = self._states.get(lexical)
         if then is None:
             then = self._states[lexical] = _State(lexical)
-        is_text = len(operations) == 1 and operations[0][0] == _MORE_TEXT
+        is_text = len(operations) == 1 and operations[0][0] == _TEXT
         known = operations[0][1] if is_text else None, operations, then
         if key is not None:
             if self._count >= _MOST_KNOWN:
@@ -96,8 +99,10 @@ class JsonReader:
     def read(self, place: _Place, data: bytes, key: int | None, events: list[Event]) -> _Place:
         """The place behind some more bytes; what they bring is added to ``events``."""
         state, frame, pointer, text = place
-        known = None if key is None else state.get(key)
-        more, operations, state = known or self._known(state, data, key)
+        try:
+            more, operations, state = state[key]  # type: ignore[index]
+        except KeyError:
+            more, operations, state = self._known(state, data, key)
         if more is not None:
             # The usual case within a string.
             text = text, more
@@ -106,44 +111,35 @@ class JsonReader:
             return state, frame, pointer, text
         if not operations:
             return state, frame, pointer, text
-        delta = ""
-        is_under_way = False
         for code, piece in operations:
-            if code == _MORE_TEXT or code == _MORE_PLAIN:
-                if code == _MORE_PLAIN and text is None:
-                    pointer = _pointer_below(frame)
-                text = text, piece
-                delta = piece
-                is_under_way = True
-            elif code == _BEGIN_TEXT:
-                is_key = frame is not None and frame[1] and frame[3] is None
-                pointer = None if is_key else _pointer_below(frame)
-                is_under_way = True
-            elif code == _END_TEXT or code == _END_PLAIN:
-                if pointer is None:
+            if code >= _TEXT:
+                if code & _BEGINS:
+                    is_key = code < _PLAIN_TEXT and frame is not None and frame[1] and frame[3] is None
+                    pointer = None if is_key else _pointer_below(frame)
+                if piece:
+                    text = text, piece
+                if pointer is not None:
+                    kind = "string" if code < _PLAIN_TEXT else _kind_of(text)
+                    events.append(Event(pointer, None, kind, piece, code & _ENDS != 0, _decoded, text))
+                    if code & _ENDS:
+                        frame, pointer, text = _with_member(frame, kind, text), None, None
+                elif code & _ENDS:
                     if frame is None:
                         raise ValueError(_NO_JSON)
-                    frame = *frame[:3], _joined(text), *frame[4:]
-                else:
-                    kind = "string" if code == _END_TEXT else _kind_of(text)
-                    events.append(Event(pointer, None, kind, delta, True, _decoded, text))
-                    frame = _with_member(frame, kind, text)
-                text, delta, pointer, is_under_way = None, "", None, False
+                    outer, is_object, where, _, members, count = frame
+                    frame, text = (outer, is_object, where, _joined(text), members, count), None
             elif code == _CLOSE:
                 if frame is None:
                     raise ValueError(_NO_JSON)
-                kind = "object" if frame[1] else "array"
-                events.append(Event(frame[2], None, kind, "", True, _decoded, frame[4]))
-                frame = _with_member(frame[0], kind, frame[4])
+                outer, is_object, where, _, members, _ = frame
+                kind = "object" if is_object else "array"
+                events.append(Event(where, None, kind, "", True, _decoded, members))
+                frame = _with_member(outer, kind, members)
             else:
                 is_object = code == _OPEN_OBJECT
-                pointer = _pointer_below(frame)
-                events.append(Event(pointer, None, "object" if is_object else "array", "", False, _decoded, None))
-                frame = frame, is_object, pointer, None, None, 0
-                pointer = None
-        if is_under_way and pointer is not None:
-            kind = _kind_of(text) if state.lexical == _PLAIN else "string"
-            events.append(Event(pointer, None, kind, delta, False, _decoded, text))
+                where = _pointer_below(frame)
+                events.append(Event(where, None, "object" if is_object else "array", "", False, _decoded, None))
+                frame = frame, is_object, where, None, None, 0
         return state, frame, pointer, text
 
     def finish(self, place: _Place, events: list[Event]) -> None:
@@ -169,7 +165,8 @@ def _pointer_below(frame: _Frame | None) -> str:
 def _with_member(frame: _Frame | None, kind: EventKind, content: Any) -> _Frame | None:
     if frame is None:
         return None
-    return (*frame[:3], None, (frame[4], frame[3], kind, content), frame[5] + 1)
+    outer, is_object, pointer, name, members, count = frame
+    return outer, is_object, pointer, None, (members, name, kind, content), count + 1
 
 
 def _kind_of(text: Any) -> EventKind:
@@ -186,7 +183,7 @@ def _kind_of(text: Any) -> EventKind:
 def _operations(state: _Lexical, data: bytes) -> tuple[tuple[_Operation, ...], _Lexical]:
     """What some bytes are behind a lexical state, and the state behind them."""
     found: list[_Operation] = []
-    at, size = 0, len(data)
+    at, size, begins = 0, len(data), 0
     while True:
         if isinstance(state, bytes):
             data, at = state + data[at:], 0
@@ -195,37 +192,34 @@ def _operations(state: _Lexical, data: bytes) -> tuple[tuple[_Operation, ...], _
             assert match is not None
             stop = match.end()
             if stop < size and data[stop] == 0x22:
-                if stop:
-                    found.append((_MORE_TEXT, _decoded_string(data[:stop])))
-                found.append((_END_TEXT, ""))
-                state, at = _BETWEEN, stop + 1
+                found.append((_TEXT | begins | _ENDS, _decoded_string(data[:stop])))
+                state, at, begins = _BETWEEN, stop + 1, 0
                 continue
             stop = _certain(data[:stop])
-            if stop:
-                found.append((_MORE_TEXT, _decoded_string(data[:stop])))
+            if stop or begins:
+                found.append((_TEXT | begins, _decoded_string(data[:stop])))
             return tuple(found), data[stop:]
         if state == _PLAIN:
             end = _PLAIN_END.search(data, at)
             stop = size if end is None else end.start()
-            if stop > at:
-                found.append((_MORE_PLAIN, data[at:stop].decode("ascii")))
+            ends = 0 if end is None else _ENDS
+            if stop > at or ends:
+                found.append((_PLAIN_TEXT | begins | ends, data[at:stop].decode("ascii")))
             if end is None:
                 return tuple(found), _PLAIN
-            found.append((_END_PLAIN, ""))
-            state, at = _BETWEEN, stop
+            state, at, begins = _BETWEEN, stop, 0
         match = _TOKEN.search(data, at)
         if match is None:
             return tuple(found), _BETWEEN
         byte, at = data[match.start()], match.end()
         if byte == 0x22:
-            found.append((_BEGIN_TEXT, ""))
-            state = b""
+            state, begins = b"", _BEGINS
         elif byte in b"{[":
             found.append((_OPEN_OBJECT if byte == 0x7B else _OPEN_ARRAY, ""))
         elif byte in b"}]":
             found.append((_CLOSE, ""))
         else:
-            state, at = _PLAIN, match.start()
+            state, at, begins = _PLAIN, match.start(), _BEGINS
 
 
 def _certain(data: bytes) -> int:

@@ -399,6 +399,14 @@ def test_thoughts_with_a_budget(run, tmp_path):
     status, out, err = run(*arguments, "--no-reasoning")
     assert (status, out) == (2, "")
     assert "--no-reasoning and --reasoning-tokens exclude each other" in err
+    arguments[-1] = "1"
+    status, out, err = run(*arguments)
+    assert (status, out) == (1, "")
+    assert "--reasoning-tokens 1 is too few: what it limits takes " in err
+    arguments[4] = "llama3"
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert "--reasoning-tokens: there are no thoughts in the style llama3" in err
 
 
 def test_a_structural_tag(run, tmp_path):

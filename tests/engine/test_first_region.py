@@ -163,7 +163,7 @@ def test_bytes_count_as_the_fewest_tokens() -> None:
 
 
 def test_too_few() -> None:
-    with pytest.raises(ConstrainError, match=r"^reasoning=1 is too few: the shortest takes 2 tokens$"):
+    with pytest.raises(ConstrainError, match=r"^reasoning=1 is too few: what it limits takes 2 tokens at least$"):
         constrain.Matcher(compiled("qwen3", 1))
     shortest = constrain.Matcher(compiled("qwen3", True, "required")).tokens_to_finish()
     message = f"max_tokens={shortest} is too few: reasoning=6 needs 2 tokens at least, and the rest {shortest}"
@@ -211,3 +211,24 @@ def test_every_style_that_has_thoughts(style: str) -> None:
     assert matcher.validate_tokens(list(text.replace(b"hm", b"hmm"))) == text.index(b"hm") + 2
     budget = constrain.Matcher(compiler.compile(grammar), max_tokens=len(text) + 200)
     assert budget.accept_tokens(list(text))
+
+
+@pytest.mark.parametrize("style", sorted(name for name, each in STYLES.items() if each.reasoning is not None))
+@pytest.mark.parametrize("choice", ["auto", "required", "none"])
+def test_thoughts_that_are_spelled_in_characters_never_lead_nowhere(style: str, choice: str) -> None:
+    """What shows that there are no thoughts is what the turn may begin with in their place, and nothing else."""
+    thoughts = STYLES[style].reasoning
+    assert thoughts is not None
+    mark = thoughts.begin.encode()
+    grammar = constrain.Grammar.from_tools([TOOL], style=style, tool_choice=choice, reasoning=len(mark))
+    tokens = [*(bytes((byte,)) for byte in range(256)), mark, thoughts.end.encode(), b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[258])
+    matcher = constrain.Matcher(constrain.CompiledGrammar(grammar.ir, vocabulary))
+    for byte in mark:
+        allowed = [token for token in allowed_tokens(matcher) if token != 258]
+        for token in allowed:
+            twin = matcher.fork()
+            assert twin.accept_token(token)
+            assert allowed_tokens(twin), (matcher.steps, tokens[token])
+        if not matcher.accept_token(byte):
+            break

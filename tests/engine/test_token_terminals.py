@@ -387,3 +387,27 @@ def test_stop_tokens_beside_unique_keys() -> None:
     for byte in b'b":true}':
         assert matcher.accept_token(byte)
     assert {128, 129} & _mask(matcher) == {129}
+
+
+def test_a_lazy_rule_may_end_with_a_token(vocabulary: constrain.Vocabulary) -> None:
+    """No text holds the token, so it is where the rule first can end."""
+    token = min(vocabulary.special_ids)
+    grammar = constrain.Grammar.from_lark(f"""
+        start: tool* TEXT
+        tool: head "x" "c"
+        head[lazy]: TEXT <[{token}]>
+        TEXT: /[ab]*/
+    """)
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+
+    def accepts(*parts: bytes | int) -> bool:
+        matcher = constrain.Matcher(compiled)
+        return (
+            all(matcher.accept_bytes(part) if isinstance(part, bytes) else matcher.accept_token(part) for part in parts)
+            and matcher.is_accepting()
+        )
+
+    assert accepts(b"ab")
+    assert accepts(b"ab", token, b"xcb", token, b"xc")
+    assert not accepts(b"ab", token)
+    assert not accepts(b"ab", token, b"b")

@@ -337,3 +337,21 @@ def test_chat():
     assert tokenizer.decode(ids) == "<user>hi<a>"
     with pytest.raises(ConstrainError, match="no chat template"):
         encode_chat(MockTokenizer(), [{"role": "user", "content": "hi"}])
+
+
+@pytest.mark.parametrize("prompt", [[-1], [1, 10**9], [2**70]])
+def test_ids_of_a_prompt_that_the_model_has_not(prompt):
+    class Sized(Recital):
+        vocab_size = 300
+
+    with pytest.raises(ConstrainError, match=r"the id -?\d+ of the prompt is out of range: the model has ids 0 to 299"):
+        generate(Sized("ab"), TOKENIZER, None, prompt=prompt)
+    if prompt == [-1]:
+        with pytest.raises(ConstrainError, match=r"the id -1 of the prompt is out of range$"):
+            generate(Recital("ab"), TOKENIZER, None, prompt=prompt)
+
+
+@pytest.mark.parametrize("prompt", [None, 5, ["x"], [1.5]])
+def test_what_is_no_prompt(prompt):
+    with pytest.raises(ConstrainError, match="a prompt must be a str or the ids of tokens, not "):
+        generate(Recital("ab"), TOKENIZER, None, prompt=prompt)

@@ -47,6 +47,17 @@ class Blocks(Indenter):
     tab_len = 8
 
 
+def test_equal_grammars_have_equal_keys() -> None:
+    class Wide(Blocks):
+        tab_len = 4
+
+    keys = [
+        constrain.Grammar.from_lark(BLOCKS, lexing="longest", indenter=each).key for each in (Blocks, Blocks(), Wide)
+    ]
+    assert keys[0] == keys[1] != keys[2]
+    assert keys[0][:2] == ("indented lark", BLOCKS)
+
+
 @pytest.fixture(scope="module")
 def compiled() -> constrain.CompiledGrammar:
     ir = constrain.Grammar.from_lark(BLOCKS, lexing="longest", indenter=Blocks).ir

@@ -270,3 +270,12 @@ def test_indentation_and_separators_are_those_of_json_dumps() -> None:
 def test_white_space_options_that_are_wrong(options: dict[str, Any]) -> None:
     with pytest.raises(ConstrainError, match=next(iter(options))):
         from_json_schema({}, **options)
+
+
+def test_a_discriminator_is_a_hint_that_needs_no_warning() -> None:
+    """OpenAPI has it, and pydantic writes it beside ``oneOf``; it makes nothing invalid."""
+    way = {"type": "object", "properties": {"k": {"const": "a"}}, "required": ["k"]}
+    schema = {"oneOf": [way], "discriminator": {"propertyName": "k", "mapping": {"a": "#/oneOf/0"}}}
+    grammar = constrain.Grammar.from_json_schema(schema)
+    assert grammar.warnings == ()
+    assert grammar.ir == constrain.Grammar.from_json_schema({"oneOf": [way]}).ir

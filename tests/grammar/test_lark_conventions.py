@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -44,10 +45,12 @@ TEXTS = ("ab", " ab", "a b", "a  b", "ab ", "ab  ", "  a b ")
         ({"allow_initial_skip": False}, ["ab", "a b", "a  b", "ab ", "ab  "]),
         ({"ignore_once": True}, ["ab", " ab", "a b", "ab "]),
         ({"ignore_once": True, "allow_initial_skip": False}, ["ab", "a b", "ab "]),
+        ({"skip_repetition": "once"}, ["ab", " ab", "a b", "ab "]),
+        ({"skip_repetition": "repeat"}, list(TEXTS)),
     ],
 )
-def test_what_is_ignored(options: dict[str, bool], expected: list[str]) -> None:
-    said = ", ".join(f'"{name}": {str(value).lower()}' for name, value in options.items())
+def test_what_is_ignored(options: dict[str, bool | str], expected: list[str]) -> None:
+    said = ", ".join(f'"{name}": {json.dumps(value)}' for name, value in options.items())
     grammar = f'%llguidance {{{said}}}\nstart: "a" "b"\n%ignore " "'
     assert fitting(grammar, TEXTS) == expected
     if "allow_initial_skip" not in options:
@@ -66,3 +69,9 @@ def test_what_is_ignored(options: dict[str, bool], expected: list[str]) -> None:
 def test_faults(options: Any, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         constrain.Grammar.from_lark('start: "a"', **options)
+
+
+def test_nothing_is_ignored_behind_an_empty_string() -> None:
+    grammar = 'start: "" "a"\n%ignore " "'
+    assert fitting(grammar, ("a", " a", "a "), initial_ignore=False) == ["a", "a "]
+    assert fitting(grammar, ("a", " a", "a ")) == ["a", " a", "a "]

@@ -313,6 +313,8 @@ def test_functions_of_numbers() -> None:
         ("start: x\nx[temperature=-1]: /a*/", "line 2, column 3: [temperature] takes a number of at least 0"),
         ('start: x\nx[capture=""]: /a*/', "line 2, column 3: [capture] takes a name in quotes"),
         ("start: x\nx[lazy]: y\ny: /a*/", 'line 2, column 10: [lazy]: the rule "x" names its end'),
+        ("start: x\nx[lazy, max_chars=2]: /a*/ <[3]>", 'line 2, column 28: [lazy]: the rule "x" names its end'),
+        ("start: x\nx[lazy]: /a*/ (<[3]> | /b/)", 'line 2, column 16: [lazy]: the rule "x" names its end'),
         ("start: X\nX[lazy]: /a*/", "line 2, column 2: attributes can stand on rules only"),
         ("start: a & b\na: /a/\nb: /a/", 'line 1, column 8: "&" can stand in terminals only'),
         ('start: ~"a"', 'line 1, column 9: "~" can stand in terminals only'),

@@ -195,3 +195,19 @@ def test_long_texts_keep_what_they_need() -> None:
     assert matcher.is_accepting()
     matcher.rollback(299)
     assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize(
+    ("rules", "place"),
+    [
+        ('start: a\n\nb: "x"\na: b /x(?=y)/', (4, 6)),
+        ("start: WORD WORD\n\nWORD: /[a-z]+/", (3, 1)),
+        ('start: a | b\n\nb: "x"\na: "x"', (3, 1)),
+        ("start: x\nx: A B\nA: /a/\nB: /a*/", (4, 1)),
+        ("%import common.WORD\nstart: WORD WORD", (1, 1)),
+    ],
+)
+def test_errors_name_the_place_of_what_they_are_about(rules: str, place: tuple[int, int]) -> None:
+    with pytest.raises(constrain.GrammarError) as caught:
+        constrain.Grammar.from_lark(rules, lexing="longest")
+    assert (caught.value.line, caught.value.column) == place

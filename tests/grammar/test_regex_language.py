@@ -375,3 +375,25 @@ def test_ecma_dialect(pattern: str, yes: list[str], no: list[str]) -> None:
     regular = regex_code_points(pattern, anchored=False, dialect="ecma")
     assert [text for text in yes if not matches(regular, text.encode())] == []
     assert [text for text in no if matches(regular, text.encode("utf-8", "surrogatepass"))] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "plain"),
+    [
+        (r"\x{61}\u{1F600}\U{00e9}", "a\U0001f600é"),
+        (r"[\x{61}-\u{63}]", "[a-c]"),
+        (r"\cA[\cJ\e]", "\x01[\n\x1b]"),
+        (r"\x61{2}", "a{2}"),
+    ],
+)
+def test_escapes_of_other_notations(pattern: str, plain: str) -> None:
+    """Those of Rust and ECMAScript, which Python's ``re`` has no meaning for."""
+    with pytest.raises(re.error):
+        re.compile(pattern if "{2}" not in pattern else r"\x{61}")
+    assert regex_language(pattern) == regex_language(plain)
+
+
+@pytest.mark.parametrize("pattern", [r"\x{}", r"\u{g}", r"\U{110000}", r"\x{61", r"\c1", r"\c"])
+def test_escapes_of_other_notations_that_are_faulty(pattern: str) -> None:
+    with pytest.raises(GrammarError, match="line 1, column 1"):
+        regex_language(pattern)

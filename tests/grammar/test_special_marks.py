@@ -103,7 +103,7 @@ def test_a_call_that_begins_with_text() -> None:
         ([""], "special_tokens must be names"),
         ([3], "special_tokens must be names"),
         (["<|x|>"], "special_tokens: there is no '<|x|>' in a turn of the style harmony"),
-        (["f"], "special_tokens: the name of a tool holds 'f'"),
+        (["f"], "at #/0: the name of a tool holds 'f', which is one of special_tokens"),
     ],
 )
 def test_errors_of_special_tokens(names: Any, message: str) -> None:

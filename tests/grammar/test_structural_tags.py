@@ -177,6 +177,7 @@ def test_formats_that_are_put_together() -> None:
     def tag(name: str) -> dict[str, Any]:
         return {"begin": f"<{name}>", "content": const("."), "end": ["/", f"</{name}>"]}
 
+    dispatch = {"type": "dispatch", "rules": [["x", const("1")]]}
     cases: list[tuple[dict[str, Any], list[str], list[str]]] = [
         ({"type": "sequence", "elements": [const("a"), const("b")]}, ["ab"], ["a", "abb"]),
         ({"type": "sequence", "elements": []}, [""], ["a"]),
@@ -209,6 +210,28 @@ def test_formats_that_are_put_together() -> None:
             ["x", "x2", "yx3"],
         ),
         ({"type": "dispatch", "rules": [["x", const("1")]], "loop": False}, ["", "ax1"], ["x1x1", "x1 "]),
+        # The text of a dispatch may hold the end of its tag, unless that is excluded.
+        (
+            {"type": "tag", "begin": "<", "content": dispatch, "end": [">", "/"]},
+            ["<>", "<a>", "<a>b/", "<x1>", "<a>x1/"],
+            ["<", "<x>", "<ax1", "a>"],
+        ),
+        (
+            {"type": "tag", "begin": "<", "content": {**dispatch, "excludes": [">"]}, "end": ">"},
+            ["<>", "<x1>"],
+            ["<a>b>"],
+        ),
+        ({"type": "tag", "begin": "<", "content": {**dispatch, "excludes": [">"]}, "end": ""}, ["<", "<x1"], ["<>"]),
+        # The notation of a grammar is EBNF.
+        (
+            {
+                "type": "grammar",
+                "grammar": 'root ::= my_rule "!" |\n TagDispatch(("<a>", b.c))\n'
+                'my_rule ::= Regex("[0-9]+")\nb.c ::= "1"',
+            },
+            ["12!", "q<a>1r", "12"],
+            ["q<a>"],
+        ),
     ]
     for format, good, bad in cases:
         grammar = compiled(format)
@@ -216,6 +239,18 @@ def test_formats_that_are_put_together() -> None:
             assert fits(grammar, text), (format, text)
         for text in bad:
             assert not fits(grammar, text), (format, text)
+
+
+def test_what_a_grammar_says_of_its_rules_holds_in_a_tag() -> None:
+    text = 'root ::= a b "!"\na[capture="first", temperature=0.5] ::= [a-z]\nb[max_tokens=2] ::= [a-z]*'
+    grammar = compiled({"type": "tag", "begin": "<", "content": {"type": "grammar", "grammar": text}, "end": ">"})
+    matcher = constrain.Matcher(grammar)
+    assert matcher.accept_bytes(b"<")
+    assert matcher.temperature == 0.5
+    assert matcher.accept_tokens(list(b"abc"))
+    assert [(each.name, each.data) for each in matcher.captures()] == [("first", b"a")]
+    assert not matcher.accept_token(ord("d"))
+    assert matcher.accept_tokens(list(b"!>"))
 
 
 # -- schemas ---------------------------------------------------------------------------------------

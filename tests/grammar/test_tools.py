@@ -349,6 +349,7 @@ def test_order_and_other_arguments() -> None:
         ([{"type": "custom", "name": "f", "format": {"type": "text"}}], {}, "at #/0/type: only tools"),
         ([{"name": "f", "inputSchema": []}], {}, "at #/0/inputSchema: inputSchema must be a schema"),
         ([{"name": "f", "input_schema": {"type": "x"}}], {}, "at #/0/input_schema/type: "),
+        ([WEATHER, {"name": "a_tool"}], {"special_tokens": ["tool"]}, "at #/1: the name of a tool holds 'tool'"),
         ([WEATHER], {"special_tokens": None}, "special_tokens must be names of tokens"),
         ([WEATHER], {"special_tokens": [["a"]]}, "special_tokens must be names of tokens"),
         ([{"parameters": {}}], {}, "at #/0: a function must have a name"),

@@ -49,6 +49,8 @@ FIRST_LINK = 24
     WALKS,
     LONG_WALKS,
     NODES_WALKED,
-) = range(19)
-# The last three are for fast/core_masks.py: how many masks were made by walks; by long ones; and how many trie nodes
-# the walks for a mask went over.
+    LOOP_NODE,
+) = range(20)
+# LOOP_NODE is the repetition that was last looked for in a lexer state (fast/star_closures.py), or what restricts it.
+# The three before it are for fast/core_masks.py: how many masks were made by walks; by long ones; and how many trie
+# nodes the walks for a mask went over.

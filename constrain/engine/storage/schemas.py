@@ -186,6 +186,8 @@ RULE_STARTS, rule_starts = _table("rule starts", 256, np.int32)
 """By production: its first dot."""
 NULLABLE, nullable = _table("nullable nonterminals", 256, np.uint8)
 """By nonterminal: 1 if it derives the empty string."""
+FOLLOWED, followed = _table("symbols that anything follows", 0, np.uint8)
+"""By lexeme, and then by nonterminal: whether anything may follow it; empty as long as nobody has asked."""
 IGNORED, ignored = _table("ignored lexemes", 4, np.int32)
 """The lexemes that may stand anywhere, sorted."""
 BRANCHES, branches = _table("branches", 16, _record("first count left kind"))

@@ -10,7 +10,7 @@ dedents.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +75,11 @@ class Indenting:
         if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in names) or len(set(names)) < 3:
             raise GrammarError("NL_type, INDENT_type and DEDENT_type of an indenter must be three names of terminals")
         return cls(indenter, *names, *brackets, tab)
+
+    @property
+    def key(self) -> Hashable:
+        """All that a grammar depends on."""
+        return self.newline, self.indent, self.dedent, self.opening, self.closing, self.tab
 
     def line_languages(self, newline: Regular) -> list[Regular]:
         """By column: the line ends behind which the next line begins there, of those of a terminal."""

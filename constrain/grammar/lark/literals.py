@@ -97,7 +97,7 @@ def read_pattern(token: Token, source: Source) -> Pattern:
     warnings: list[str] = []
     at = 1
     while at < close:
-        value, length = _unit(raw, at, close, token, source)
+        value, length = _unit(raw, at, close, token, source, is_regex=is_regex)
         if is_regex and value == "\\\\" and raw.startswith('"', at + 2) and at + 2 < close:
             value = "\\"
             warnings.append(
@@ -112,7 +112,7 @@ def read_pattern(token: Token, source: Source) -> Pattern:
     return Pattern("".join(text), is_regex, flags, (*offsets, close), token, tuple(warnings))
 
 
-def _unit(raw: str, at: int, close: int, token: Token, source: Source) -> tuple[str, int]:
+def _unit(raw: str, at: int, close: int, token: Token, source: Source, *, is_regex: bool) -> tuple[str, int]:
     """One character or escape of a token: what it stands for, and its length."""
     if raw[at] != "\\":
         return raw[at], 1
@@ -121,7 +121,7 @@ def _unit(raw: str, at: int, close: int, token: Token, source: Source) -> tuple[
         return _CONTROL[kind], 2
     if kind == '"':
         return '"', 2
-    if kind not in _HEX_DIGITS:
+    if kind not in _HEX_DIGITS or (is_regex and raw.startswith("{", at + 2)):
         return "\\" + kind, 2
     count = _HEX_DIGITS[kind]
     digits = raw[at + 2 : min(at + 2 + count, close)]

@@ -35,7 +35,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
     "allow_initial_skip": (True, False),
     "allow_invalid_utf8": (False,),
     "ignore_once": (True, False),
-    "skip_repetition": ("repeat",),
+    "skip_repetition": ("repeat", "once"),
 }
 
 
@@ -58,8 +58,11 @@ def read_options(token: Token | Tree, source: Source, conventions: Conventions) 
             raise source.error(f"{token}: the option {name!r} is not supported", place)
         if not any(value is known or (isinstance(value, str) and value == known) for known in _KNOWN[name]):
             raise source.error(f"{token}: {name} = {value!r} is not supported", place)
+    is_once = options.get("ignore_once", conventions.ignores_once)
+    if "skip_repetition" in options:
+        is_once = options["skip_repetition"] == "once"
     return replace(
         conventions,
         ignores_first=options.get("allow_initial_skip", conventions.ignores_first),
-        ignores_once=options.get("ignore_once", conventions.ignores_once),
+        ignores_once=is_once,
     )

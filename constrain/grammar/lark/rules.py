@@ -156,7 +156,11 @@ def from_lark(
         # Only here Lark itself is needed, which takes as long to import as the whole engine.
         from constrain.grammar.lark.longest import from_lark_longest
 
-        return from_lark_longest(text, source, start, "basic" if lexing == "longest-basic" else "contextual", indenting)
+        lexer = "basic" if lexing == "longest-basic" else "contextual"
+        try:
+            return from_lark_longest(text, source, start, lexer, indenting)
+        except GrammarError as error:
+            raise _placed(error, definitions) from None
     builder = EmbeddingBuilder()
     compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
@@ -231,7 +235,7 @@ class _Compiler:
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
         while self._todo:
             left, definition, arguments = self._todo.popleft()
-            if says_where_it_ends(definition.attributes):
+            if says_where_it_ends(definition.attributes) and not _ends_with_token(definition):
                 self._builder.add(left, (self._spaced(self._ending(definition, left)),))
                 continue
             self._capture(left, definition)
@@ -420,7 +424,10 @@ class _Compiler:
         # Equal texts are equal patterns, whatever file they are in; the first use reports errors.
         key = ("literal", token.type, str(token))
         if key not in self._symbols:
-            self._symbols[key] = self._spaced(self._builder.lexeme(self._terminals.literal(token, source), str(token)))
+            language = self._terminals.literal(token, source)
+            symbol = self._builder.lexeme(language, str(token))
+            # "" is no terminal behind which something might be ignored.
+            self._symbols[key] = symbol if language == EPSILON else self._spaced(symbol)
         return self._symbols[key]
 
     def _reference(self, token: Token, body: Body, arguments: dict[str, _Argument]) -> _Argument:
@@ -516,6 +523,41 @@ class _Compiler:
     def _make_error(self) -> Callable[[str, str], ConstrainError]:
         places = {place: (definition.source, place_of(definition.token)) for place, definition in self._places.items()}
         return partial(_error, places)
+
+
+# How messages of Lark and of its lexer's rules name what they are about.
+_NAMED = re.compile(r'(?:the terminal |the rule |^)"(\w+)"|the rule (\w+)|<(\w+) : |\((\w+): |\b(_?[A-Z][A-Z0-9_]*)\b')
+
+
+def _placed(error: GrammarError, definitions: Definitions) -> GrammarError:
+    """An error about Lark's lexer or parser, which know no places, at what it names first, if the text defines that."""
+    for found in _NAMED.finditer(error.reason):
+        definition = definitions.by_name.get(found[found.lastindex or 0])
+        if definition is not None and not definition.source.name:
+            return definition.source.error(error.reason, definition.token)
+    for definition in definitions.by_name.values():
+        for body in definition.bodies:
+            for token in body.contents.literals:
+                if f"({token})" in error.reason:
+                    return body.source.error(error.reason, token)
+    return error
+
+
+def _ends_with_token(definition: Definition) -> bool:
+    """Whether a rule that is lazy ends with a special token and is text before: that token is its first end anyway."""
+    ends = [each for each in definition.attributes if says_where_it_ends((each,))]
+    if [each.name for each in ends] != ["lazy"] or len(definition.bodies) != 1:
+        return False
+    tree = definition.bodies[0].tree
+    inner = list(subtrees_of(tree))
+    if any(node.data in ("nonterminal", "template_usage", "parametric", "block") for node in inner):
+        return False
+    specials = [node for node in inner if node.data == "special"]
+    while tree.data == "expansions" and len(tree.children) == 1 and isinstance(tree.children[0], Tree):
+        tree = tree.children[0]
+    if tree.data == "expansion" and isinstance(tree.children[-1], Tree):
+        tree = tree.children[-1]
+    return len(specials) == 1 and tree is specials[0] and str(tree.children[0])[:3] not in ("<[*", "<[^")
 
 
 def _error(places: dict[str, tuple[Source, tuple[int, int]]], reason: str, place: str) -> ConstrainError:

@@ -116,29 +116,32 @@ def read_escape(source: Source, in_set: bool) -> int | CodePoints:
         return named_class(letter, source.ecma, source.flags)
     if letter in "pP":
         return _property(source, letter, at)
+    if letter in "xuU" and source.text.startswith("{", source.at) and (letter == "u" or not source.ecma):
+        return _braced_number(source, at)
     if letter == "x":
         return source.hex_digits(2, at)
     if letter == "u":
         return _unicode_escape(source, at)
+    if letter == "c":
+        follower = source.text[source.at : source.at + 1]
+        if not (follower.isascii() and follower.isalpha()):
+            source.fail("\\c must be followed by a letter from A to Z", at)
+        source.at += 1
+        return ord(follower) & 31
     if letter == "b" and in_set:
         return 0x08
     if letter.isascii() and letter.isdigit():
         return _octal(source, letter, in_set, at)
-    if source.ecma:
-        if letter == "c":
-            follower = source.text[source.at : source.at + 1]
-            if not (follower.isascii() and follower.isalpha()):
-                source.fail("\\c must be followed by a letter from A to Z", at)
-            source.at += 1
-            return ord(follower) & 31
-    elif letter == "a":
+    if letter == "a" and not source.ecma:
         return 0x07
-    elif letter == "U":
+    if letter == "e" and not source.ecma:
+        return 0x1B
+    if letter == "U" and not source.ecma:
         point = source.hex_digits(8, at)
         if point > LAST:
             source.fail(f"there is no code point beyond U+{LAST:X}", at)
         return point
-    elif letter == "N":
+    if letter == "N" and not source.ecma:
         name = source.braced(at)
         try:
             return ord(unicodedata.lookup(name))
@@ -167,17 +170,21 @@ def _property(source: Source, letter: str, at: int) -> CodePoints:
     return negate(points) if letter == "P" else points
 
 
+def _braced_number(source: Source, at: int) -> int:
+    """The code point of ``{1F600}``, which stands here."""
+    escape = source.text[at : source.at]
+    digits = source.braced(at)
+    if not digits or not _HEX.issuperset(digits):
+        source.fail(f"{escape}{{...}} takes hexadecimal digits", at)
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > 6 or int(digits, 16) > LAST:
+        source.fail(f"there is no code point beyond U+{LAST:X}", at)
+    return int(digits, 16)
+
+
 def _unicode_escape(source: Source, at: int) -> int:
     if not source.ecma:
         return source.hex_digits(4, at)
-    if source.text.startswith("{", source.at):
-        digits = source.braced(at)
-        if not digits or not _HEX.issuperset(digits):
-            source.fail("\\u{...} takes hexadecimal digits", at)
-        digits = digits.lstrip("0") or "0"
-        if len(digits) > 6 or int(digits, 16) > LAST:
-            source.fail(f"there is no code point beyond U+{LAST:X}", at)
-        return int(digits, 16)
     high = source.hex_digits(4, at)
     if 0xD800 <= high <= 0xDBFF and source.text.startswith("\\u", source.at):
         digits = source.text[source.at + 2 : source.at + 6]

@@ -14,6 +14,7 @@ from collections.abc import Sequence as SequenceOf
 from itertools import product
 
 from constrain.errors import GrammarError, SchemaError
+from constrain.grammar.ebnf import from_ebnf
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.free_text import (
     grouped,
@@ -22,7 +23,6 @@ from constrain.grammar.free_text import (
     text_through,
     text_without,
 )
-from constrain.grammar.gbnf import from_gbnf
 from constrain.grammar.ir import Symbol
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
@@ -91,7 +91,10 @@ class Writer:
         if isinstance(format, TriggeredTags):
             return self._triggered_tags(format, ends)
         if isinstance(format, Dispatch):
-            return self._dispatch(format, ends)
+            # Its text may hold an end of the tag around it, unless it excludes that.
+            if not format.excludes:
+                self._check_ends(ends, format)
+            return self._builder.sequence((self._dispatch(format), *(self._end(ends) if ends else ())))
         if isinstance(format, Sequence) and format.elements:
             *before, last = format.elements
             return self._builder.sequence([*map(self.write, before), self._symbol(last, ends)])
@@ -241,7 +244,7 @@ class Writer:
 
     def _grammar(self, format: GrammarText) -> Symbol:
         try:
-            return self._builder.include(from_gbnf(format.grammar))
+            return self._builder.include(from_ebnf(format.grammar))
         except GrammarError as error:
             raise SchemaError(f"in the grammar: {error}", f"{format.pointer}/grammar") from None
 
@@ -371,8 +374,7 @@ class Writer:
         rules = [(trigger, rests.get(trigger, ())) for trigger in format.triggers]
         return self._loop(rules, format.excludes, ends, whole, format.stop_after_first)
 
-    def _dispatch(self, format: Dispatch, ends: Ends | None) -> Symbol:
-        self._check_ends(ends, format)
+    def _dispatch(self, format: Dispatch) -> Symbol:
         alive = reached(pattern for pattern, _ in format.rules)
         rules: dict[str, list[Right]] = {}
         for index, (pattern, content) in enumerate(format.rules):
@@ -380,7 +382,7 @@ class Writer:
             if pattern not in alive:
                 pointer = f"{format.pointer}/rules/{index}/0"
                 raise SchemaError(f"within {pattern!r} another pattern comes to its end", pointer)
-        return self._loop(list(rules.items()), format.excludes, ends, None, not format.loop)
+        return self._loop(list(rules.items()), format.excludes, None, None, not format.loop)
 
     def _tags_with_separator(self, format: TagsWithSeparator) -> Symbol:
         builder = self._builder

@@ -12,6 +12,7 @@ from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import FirstRegion, GrammarIR
 from constrain.grammar.json_schema.lexical.prelude import stock_for
+from constrain.grammar.prefix_tree import common_length
 from constrain.grammar.schema_options import PropertyOrder, check_choice
 from constrain.grammar.structural_tags.formats import (
     AnyText,
@@ -60,7 +61,7 @@ def from_tools(
         with paused_collection():
             writer = _Turn(chosen, property_order == "any", closed)
             turn = writer.format(found, tool_choice, parallel, bool(reasoning))
-            region = writer.thoughts_first(reasoning) if has_budget else None
+            region = writer.thoughts_first(reasoning, turn) if has_budget else None
             if region is not None and names:
                 raise ConstrainError(f"reasoning={reasoning}: a number of tokens does not go with special_tokens")
             if names:
@@ -94,8 +95,9 @@ def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) 
     for name in found:
         if not any(name in mark for mark in marks):
             raise ConstrainError(f"special_tokens: there is no {name!r} in a turn of the style {style.name}")
-        if any(name in tool.name for tool in tools):
-            raise ConstrainError(f"special_tokens: the name of a tool holds {name!r}")
+        for tool in tools:
+            if name in tool.name:
+                raise SchemaError(f"the name of a tool holds {name!r}, which is one of special_tokens", tool.pointer)
     return found
 
 
@@ -136,19 +138,30 @@ class _Turn:
         turn = Sequence("#", (begin, text, after))
         return turn if thoughts.is_open else Repeated("#", turn, 0, 1)
 
-    def thoughts_first(self, tokens: int) -> FirstRegion:
-        """The budget of the thoughts: with their marks, or with what shows that there are none."""
+    def thoughts_first(self, tokens: int, turn: Format) -> FirstRegion:
+        """The budget of the thoughts of a turn: with their marks, or with what shows that there are none."""
         thoughts = self._style.reasoning
         assert thoughts is not None
         rest = AnyText("#")
         begin, text = self._thoughts_only(thoughts)
         ways: list[Format] = [Sequence("#", (begin, text, rest))]
         if not thoughts.is_open:
-            ways.append(Sequence("#", (Regex("#", _other_beginnings(thoughts.begin)), rest)))
+            assert isinstance(turn, Sequence)
+            ways.append(Sequence("#", (self._without_thoughts(thoughts.begin, turn.elements[1]), rest)))
         builder = EmbeddingBuilder()
         grammar = builder.finish_whole(Writer(builder).write(Or("#", tuple(ways))), stock_for(builder.formats))
         shortest = thoughts.end if thoughts.is_open else thoughts.begin + thoughts.end
         return FirstRegion(grammar, tokens, shortest.encode(), f"reasoning={tokens}")
+
+    def _without_thoughts(self, mark: str, body: Format) -> Format:
+        """The shortest beginnings of a body that show that it is not the mark of thoughts."""
+        begins = _beginnings(body)
+        if begins is None or any(mark.startswith(each) for each in begins):
+            excluded = (self._style.trigger, *self._marks, *self._style.excludes)
+            stop = min((len(each) for each in excluded if mark.startswith(each)), default=len(mark))
+            return Regex("#", _other_beginnings(mark[:stop]))
+        signs = (each[: common_length(each, mark, 0) + 1] for each in begins)
+        return Or("#", tuple(ConstString("#", each) for each in dict.fromkeys(signs)))
 
     def _thoughts_only(self, thoughts: Reasoning) -> tuple[Format, Format]:
         """What thoughts begin with, and the rest of them with their end."""
@@ -222,6 +235,18 @@ class _Turn:
             ]
             ends.append(Sequence(pointer, tuple(parts)))
         return Tag(pointer, begin, Sequence(pointer, (content, Or(pointer, tuple(ends)))), ("",))
+
+
+def _beginnings(body: Format) -> list[str] | None:
+    """What a body begins with; None if it may begin with any text."""
+    if isinstance(body, Or):
+        parts: tuple[Format, ...] = body.elements
+    elif isinstance(body, TagsWithSeparator):
+        parts = body.tags
+    else:
+        return [body.begin] if isinstance(body, Tag) and isinstance(body.begin, str) else None
+    found = [_beginnings(part) for part in parts]
+    return None if None in found else [text for texts in found if texts for text in texts]
 
 
 def _other_beginnings(mark: str) -> str:

@@ -32,6 +32,7 @@ from constrain.engine.automata.expressions import (
 )
 from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT
 from constrain.engine.automata.liveness import is_live
+from constrain.engine.automata.summaries import LONG
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast import relative_masks  # noqa: F401 (its walk over borders is called through a link)
 from constrain.engine.masks.fast.relaxations import relaxed_state
@@ -54,10 +55,21 @@ from constrain.engine.masks.lexer_masks import (
     take_dense,
     with_same_bytes,
 )
+from constrain.engine.parser.followed import any_is_followed, find_followed, is_followed
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
-from constrain.engine.storage.header import CLASSES, CTX, LIST_END, LONGEST, N_WORDS, RESULT1, RESULT2, RESULT3
+from constrain.engine.storage.header import (
+    CLASSES,
+    CTX,
+    LIST_END,
+    LONGEST,
+    LOOP_NODE,
+    N_WORDS,
+    RESULT1,
+    RESULT2,
+    RESULT3,
+)
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_ALONG_WORDS,
@@ -95,6 +107,8 @@ _LEAST_BYTES = 16
 # More trie nodes than this at which a lexeme might end inside are not worth trying.
 _MOST_ENDS = 2048
 _USUAL_BORDER = 8192
+# A repetition has fewer states, or it is not looked into.
+_MOST_BEGUN = 32
 _MOST_ALTERNATIVES = 4096
 
 
@@ -184,7 +198,7 @@ def _is_complemented(ctx, lexer_state, node):
 def _loop_of(ctx, lexer_state, _unused):
     """The repetition that most tokens stay in: ``star << 32 | most repetitions``, -1 if there is none, or FAIL.
 
-    ``star`` is the node of ``C*``.
+    ``star`` is the node of ``C*``.  LOOP_NODE is the repetition, or its intersection with what is forbidden.
     """
     count = t.lexer_states(ctx)[lexer_state].count
     offset = t.lexer_states(ctx)[lexer_state].offset
@@ -227,6 +241,7 @@ def _loop_of(ctx, lexer_state, _unused):
             high = _UNBOUNDED - partly if high < 0 else high
             if high > most:
                 item, most = t.expressions(ctx)[repetition].first, high
+                ctx[LOOP_NODE] = node
     set_used(ctx, t.WORK_STACK, bottom)
     if most < 1:
         return int64(-1)
@@ -242,14 +257,15 @@ def _loop_of(ctx, lexer_state, _unused):
 
 @njit_inner(RESULT2)
 def _last_bytes(ctx, lexer_state, word):
-    """A quarter of the set of bytes with which a lexeme can end."""
+    """A quarter of the set of bytes with which a lexeme can end that anything may follow."""
     count = t.lexer_states(ctx)[lexer_state].count
     offset = t.lexer_states(ctx)[lexer_state].offset
     pool = t.lexer_members(ctx)
     ends = t.last_bytes(ctx)
     bits = int64(0)
-    for i in range(count):
-        bits |= ends[pool[offset + 2 * i + 1], word]
+    for i in range(offset, offset + 2 * count, 2):
+        if is_followed(ctx, pool[i]):
+            bits |= ends[pool[i + 1], word]
     return bits
 
 
@@ -468,9 +484,9 @@ def _after_token(ctx, token_and_length, state):
 
 @njit_inner(RESULT2)
 def _inside_nodes(ctx, closure, byte):
-    """The trie nodes with a byte inside a closure that have children, upwards; their place in CLOSURE_BYTES or FAIL.
+    """The trie nodes with a byte inside a closure, upwards; their place in CLOSURE_BYTES or FAIL.
 
-    They are looked for once for each byte that lexemes cannot do without.
+    They are looked for once for each byte that lexemes, or what is forbidden in them, cannot do without.
     """
     records = t.closure_bytes(ctx)
     for record in range(0, used(ctx, t.CLOSURE_BYTES), 4):
@@ -483,13 +499,12 @@ def _inside_nodes(ctx, closure, byte):
     first = out
     for i in range(begin, end):
         p = t.nodes_by_byte(ctx)[i]
-        if t.subtree_sizes(ctx)[p] > 1:
-            inside = _after_token(ctx, _path_to(ctx, p), closure)
-            if inside < 0:
-                return inside
-            if inside:
-                t.closure_nodes(ctx)[out] = p
-                out += 1
+        inside = _after_token(ctx, _path_to(ctx, p), closure)
+        if inside < 0:
+            return inside
+        if inside:
+            t.closure_nodes(ctx)[out] = p
+            out += 1
     record = used(ctx, t.CLOSURE_BYTES)
     records[record], records[record + 1] = closure, byte
     records[record + 2], records[record + 3] = first, out - first
@@ -509,6 +524,18 @@ def _path_to(ctx, p):
     return tokens[q] << 32 | ((t.trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1)
 
 
+@njit_inner(RESULT1)
+def _least_depth(ctx, lexer_state):
+    """The depth of the least deep trie nodes at which a lexeme can end that anything may follow."""
+    offset = t.lexer_states(ctx)[lexer_state].offset
+    members = t.lexer_members(ctx)
+    least = int64(LONG)
+    for i in range(offset, offset + 2 * t.lexer_states(ctx)[lexer_state].count, 2):
+        if is_followed(ctx, members[i]):
+            least = min(least, int64(t.shortest_lengths(ctx)[members[i + 1]]))
+    return least - 1
+
+
 @njit_inner(RESULT3)
 def _end_inside(ctx, lexer_state, closure, p):
     """Append the crossing at a trie node, if a lexeme of the state can end there and it is inside the closure."""
@@ -517,7 +544,7 @@ def _end_inside(ctx, lexer_state, closure, p):
     if there < 0:
         return there
     accept = t.lexer_states(ctx)[there].accept
-    if accept == 0:
+    if accept == 0 or not any_is_followed(ctx, accept):
         return int64(0)
     # Outside, below the border, it has been found already.
     inside = _after_token(ctx, path, closure)
@@ -534,7 +561,7 @@ def _end_inside(ctx, lexer_state, closure, p):
 
 @njit_inner(RESULT2)
 def _necessary_byte(ctx, lexer_state, star):
-    """A byte that all strings of a state have; -1 if none is known.
+    """A byte that all strings of a state have, lexemes aside that nothing follows; -1 if none is known.
 
     Best is one that no repetition of the closure of ``star`` begins with, and then one that is rare in the trie.
     """
@@ -546,8 +573,9 @@ def _necessary_byte(ctx, lexer_state, star):
     best, rarest = int64(-1), int64(1 << 40)
     for word in range(4):
         bits = int64(-1)
-        for i in range(count):
-            bits &= must[pool[offset + 2 * i + 1], word]
+        for i in range(offset, offset + 2 * count, 2):
+            if is_followed(ctx, pool[i]):
+                bits &= must[pool[i + 1], word]
         begins = t.first_bytes(ctx)[star, word]
         while bits:
             byte = 64 * word + lowest_bit(bits)
@@ -561,7 +589,9 @@ def _necessary_byte(ctx, lexer_state, star):
 @njit_inner(RESULT2)
 def _ends_inside(ctx, lexer_state, closure):
     """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
-    sizes = t.subtree_sizes(ctx)
+    sizes, nodes = t.subtree_sizes(ctx), t.trie_nodes(ctx)
+    # No lexeme ends before its shortest string does.
+    least = _least_depth(ctx, lexer_state)
     star = t.lexer_members(ctx)[t.lexer_states(ctx)[closure].offset + 1]
     necessary = _necessary_byte(ctx, lexer_state, star)
     if necessary >= 0:
@@ -575,9 +605,9 @@ def _ends_inside(ctx, lexer_state, closure):
         for i in range(first, first + t.closure_bytes(ctx)[record + 3]):
             top = t.closure_nodes(ctx)[i]
             for p in range(max(top, done), top + sizes[top]):
-                byte = t.trie_nodes(ctx)[p] & 255
+                byte = nodes[p] & 255
                 word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
-                if sizes[p] > 1 and (word >> (byte & 63)) & 1:
+                if sizes[p] > 1 and (word >> (byte & 63)) & 1 and nodes[p] >> DEPTH_SHIFT >= least:
                     status = _end_inside(ctx, lexer_state, closure, p)
                     if status < 0:
                         return status
@@ -592,7 +622,7 @@ def _ends_inside(ctx, lexer_state, closure):
             bits &= bits - 1
             for i in range(starts[byte], starts[byte + 1]):
                 p = by_byte[i]
-                if sizes[p] > 1:
+                if sizes[p] > 1 and nodes[p] >> DEPTH_SHIFT >= least:
                     status = _end_inside(ctx, lexer_state, closure, p)
                     if status < 0:
                         return status
@@ -702,30 +732,85 @@ def _covers(ctx, lexer_state, inside):
 
 
 @njit_inner(RESULT2)
-def _forbid(ctx, lexer_state, closure):
-    """Take from the scratch mask the tokens in the closure that the state forbids; returns 0, 1 if it takes too long.
+def _only_begins(ctx, closure, byte):
+    """Whether no repetition of a closure that has begun can go on with a byte (1 or 0); FAIL or LIMIT if < 0.
 
-    The trie is walked only as far as the state is not yet one with all of the closure.  FAIL or LIMIT if < 0.
+    So it is with ASCII bytes and the characters of UTF-8.
+    """
+    bottom = used(ctx, t.WORK_STACK)
+    if not room(ctx, t.WORK_STACK, _MOST_BEGUN + 1):
+        return int64(FAIL)
+    t.work_stack(ctx)[bottom] = closure
+    count, i, result = int64(1), int64(0), int64(1)
+    set_used(ctx, t.WORK_STACK, bottom + _MOST_BEGUN + 1)
+    while i < count and result == 1:
+        state = t.work_stack(ctx)[bottom + i]
+        for byte_class in range(ctx[CLASSES]):
+            there = far_call(ctx, F_LEXER_STEP, state, byte_class)
+            if there < 0:
+                return there
+            k = int64(0)
+            while k < count and t.work_stack(ctx)[bottom + k] != there:
+                k += 1
+            if k == count and there > 0:
+                t.work_stack(ctx)[bottom + count] = there
+                count += 1
+                if count > _MOST_BEGUN or (t.lexer_first_bytes(ctx)[there, byte >> 6] >> (byte & 63)) & 1:
+                    result = int64(0)
+                    break
+        i += 1
+    set_used(ctx, t.WORK_STACK, bottom)
+    return result
+
+
+@njit_inner(RESULT2)
+def _forbidden_byte(ctx, node, closure):
+    """A byte that every token of a closure holds which an intersection forbids; -1 if none is known, FAIL or LIMIT.
+
+    Let all that is forbidden hold a byte with which no repetition goes on that has begun.  A token without it is
+    completed without it, and is then one of the repetitions that are not forbidden.
+    """
+    nodes, pool, starts = t.expressions(ctx), t.children(ctx), t.byte_starts(ctx)
+    first, count = nodes[node].first, nodes[node].second
+    best, rarest = int64(-1), int64(1 << 40)
+    for word in range(4):
+        bits = int64(-1)
+        for i in range(first, first + count):
+            if nodes[pool[i]].kind == NOT:
+                bits &= t.necessary_bytes(ctx)[nodes[pool[i]].first, word]
+            elif nodes[pool[i]].second > 0:
+                # More repetitions may be asked for, and these might be forbidden.
+                return int64(-1)
+        while bits:
+            byte = 64 * word + lowest_bit(bits)
+            bits &= bits - 1
+            if starts[byte + 1] - starts[byte] < rarest:
+                best, rarest = byte, int64(starts[byte + 1] - starts[byte])
+    if best >= 0:
+        status = _only_begins(ctx, closure, best)
+        if status <= 0:
+            return status if status < 0 else int64(-1)
+    return best
+
+
+@njit_inner(RESULT3)
+def _forbid_below(ctx, p, stop, whole):
+    """Take from the scratch mask what a state forbids of the tokens in a closure from trie node ``p`` up to ``stop``.
+
+    WALK_STACK has the state before ``p``, WIDE_STACK the closure, ``whole`` is its repetition.  Returns how many nodes
+    were visited, FAIL or LIMIT.
     """
     nodes = t.trie_nodes(ctx)
     sizes = t.subtree_sizes(ctx)
     tokens = t.node_tokens(ctx)
-    # Both states in one walk: the lexer state below, the closure above.
     stack = t.walk_stack(ctx)
     inside = t.wide_stack(ctx)
     class_of = t.byte_classes(ctx)
     scratch = t.scratch_mask(ctx)
     same = t.same_bytes(ctx)
-    whole = far_call(ctx, F_REPETITION, closure, 0)
-    if whole < 0:
-        return whole
-    stack[0], inside[0] = lexer_state, closure
-    visits = 0
-    p = int64(0)
-    while p < len(nodes):
+    visits = int64(0)
+    while p < stop and visits <= _MOST_FORBIDDEN:
         visits += 1
-        if visits > _MOST_FORBIDDEN:
-            return int64(1)
         depth = nodes[p] >> DEPTH_SHIFT
         byte_class = class_of[nodes[p] & 255]
         outer = far_call(ctx, F_LEXER_STEP, inside[depth], byte_class)
@@ -756,6 +841,51 @@ def _forbid(ctx, lexer_state, closure):
             continue
         stack[depth + 1], inside[depth + 1] = there, outer
         p += 1
+    return visits
+
+
+@njit_inner(RESULT2)
+def _forbid(ctx, lexer_state, closure):
+    """Take from the scratch mask the tokens in the closure that the state forbids; returns 0, 1 if it takes too long.
+
+    The trie is walked only below nodes with a byte that no forbidden token lacks, if one is known, and only as far as
+    the state is not yet one with all of the closure.  FAIL or LIMIT if < 0.
+    """
+    # The repetition of the state was looked for last.
+    byte = _forbidden_byte(ctx, ctx[LOOP_NODE], closure)
+    if byte < -1:
+        return byte
+    whole = far_call(ctx, F_REPETITION, closure, 0)
+    if whole < 0:
+        return whole
+    stack, inside = t.walk_stack(ctx), t.wide_stack(ctx)
+    stack[0], inside[0] = lexer_state, closure
+    if byte < 0:
+        visits = _forbid_below(ctx, int64(0), int64(len(t.trie_nodes(ctx))), whole)
+        return visits if visits < 0 else int64(visits > _MOST_FORBIDDEN)
+    record = _inside_nodes(ctx, closure, byte)
+    if record < 0:
+        return record
+    sizes, visits, done = t.subtree_sizes(ctx), int64(0), int64(0)
+    first = t.closure_bytes(ctx)[record + 2]
+    for i in range(first, first + t.closure_bytes(ctx)[record + 3]):
+        top = int64(t.closure_nodes(ctx)[i])
+        if top < done:
+            continue
+        done = top + sizes[top]
+        # What leads there: no byte of it is forbidden.
+        path = _path_to(ctx, top)
+        place, depth = t.token_starts(ctx)[path >> 32], (path & 0xFFFFFFFF) - 1
+        for above in range(depth):
+            byte_class = t.byte_classes(ctx)[t.token_bytes(ctx)[place + above]]
+            stack[above + 1] = far_call(ctx, F_LEXER_STEP, stack[above], byte_class)
+            inside[above + 1] = far_call(ctx, F_LEXER_STEP, inside[above], byte_class)
+            if stack[above + 1] < 0 or inside[above + 1] < 0:
+                return min(int64(stack[above + 1]), int64(inside[above + 1]))
+        visited = _forbid_below(ctx, top, done, whole)
+        visits += visited
+        if visited < 0 or visits > _MOST_FORBIDDEN:
+            return min(visited, int64(1))
     return int64(0)
 
 
@@ -766,6 +896,8 @@ def closure_split(ctx, lexer_state, _unused):
     if loop < 0:
         return int64(NOT_MINE) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
+    if find_followed(ctx) < 0:
+        return int64(FAIL)
     if _necessary_byte(ctx, lexer_state, loop >> 32) < 0:
         starts = t.byte_starts(ctx)
         ends = int64(0)

@@ -40,8 +40,8 @@ ALL_WORDS = _DRAFT_4 | _DRAFT_2019 | _DRAFT_2020 | _OPENAPI
 """Every keyword that some draft knows."""
 
 ANNOTATIONS = words_of("""$schema $id id $comment title description default examples deprecated readOnly writeOnly
-    $defs definitions $anchor $dynamicAnchor $recursiveAnchor $vocabulary""")
-"""Keywords that never make an instance invalid."""
+    $defs definitions $anchor $dynamicAnchor $recursiveAnchor $vocabulary discriminator""")
+"""Keywords that never make an instance invalid; OpenAPI's ``discriminator``, which pydantic writes, is a hint."""
 
 CONTENT = words_of("contentMediaType contentEncoding contentSchema")
 """Keywords about what a string holds; no draft asserts them."""
