@@ -17,7 +17,7 @@ from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.parser.rules import explain_empty, flatten_rules, rule_arrays
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.header import N_IGNORE
+from constrain.engine.storage.header import COUNTS_BEGINS, N_IGNORE
 from constrain.engine.storage.tables import Tables
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.parse_table import ParseTable
@@ -66,6 +66,7 @@ def _load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None
         ignored = sorted({index for index in ir.ignore if consumes[index]})
         tables.put(t.IGNORED, np.array(ignored, np.int32))
         tables.ctx[N_IGNORE] = len(ignored)
+    tables.ctx[COUNTS_BEGINS] = len(ir.token_limits)
     if ir.parse_table is not None:
         _load_parse_table(tables, ir.parse_table)
     if ir.make_unfolding is None:

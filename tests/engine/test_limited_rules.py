@@ -335,6 +335,40 @@ def test_long_texts_whose_states_are_forgotten_all_the_time():
         assert allowed(fork) >= {b"(", b"a", b"ab"}
 
 
+_MANY_WAYS = r"""
+start: (thought "," note call)+
+thought[max_tokens=3]: /(.|\n)*/
+note[max_tokens=2, suffix=";"]: /[a-z"]*/
+call[max_tokens=4]: name ("," name)*
+name[max_tokens=2]: /[a-z"]+/
+"""
+"""Each part may begin at nearly every byte, so states have many configurations, of which some allow the same."""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_read_again_comes_to_the_same(seed):
+    rng = random.Random(seed)
+    pieces = [b'"cyp":', b"oas", b'":', b",", b"k", b"vih", b'in":"', b'"qo', b'","lhe', b'","ai', b"_ib", b"74", b";"]
+    texts = Texts(_MANY_WAYS, *pieces)
+    forgetful = texts.compiled
+    plain = constrain.GrammarCompiler(texts.vocabulary).compile(constrain.Grammar.from_lark(_MANY_WAYS))
+    ids = [texts.vocabulary.tokens.index(piece) for piece in pieces]
+    matcher, other = texts.matcher, constrain.Matcher(plain)
+    masks = constrain.allocate_token_bitmask(2, texts.vocabulary.size)
+    for _ in range(40):
+        if rng.random() < 0.4:
+            with forgetful.lock:
+                forgetful._collect(0)
+        back = rng.choice((0, 0, 0, 0, 1, 4)) if other.steps > 4 else 0
+        matcher.rollback(back)
+        other.rollback(back)
+        for row, each in enumerate((matcher, other)):
+            each.fill_next_token_bitmask(masks, row)
+        assert np.array_equal(masks[0], masks[1])
+        token = rng.choice([each for each in ids if other.fork().accept_token(each)] or [ord("a")])
+        assert matcher.accept_token(token) == other.accept_token(token)
+
+
 def test_compiled_grammars_as_bytes():
     texts = Texts(TWO, b"ab").take(b"<", b"ab", b"ab")
     loaded = constrain.CompiledGrammar.from_bytes(texts.compiled.to_bytes(), texts.vocabulary)

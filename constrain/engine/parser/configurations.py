@@ -24,7 +24,9 @@ from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, map_get, map_put, mix, sort_keys
 from constrain.engine.storage.header import (
     CLASSES,
+    COUNTS_BEGINS,
     CTX,
+    N_IGNORE,
     OPEN,
     OPEN_AT,
     OPEN_STATE,
@@ -202,16 +204,32 @@ def first_groups(ctx, state):
 
 
 @njit_inner(RESULT1)
+def _is_ignored(ctx, lexer_state):
+    """Whether a lexer state has no other lexemes than ignored ones."""
+    offset, ignored = t.lexer_states(ctx)[lexer_state].offset, t.ignored(ctx)
+    found = int64(0)
+    for i in range(t.lexer_states(ctx)[lexer_state].count):
+        for j in range(ctx[N_IGNORE]):
+            found += int64(ignored[j] == t.lexer_members(ctx)[offset + 2 * i])
+    return int64(found == t.lexer_states(ctx)[lexer_state].count)
+
+
+@njit_inner(RESULT1)
 def _drop_needless(ctx, count):
     """Drop configurations in STATE_WORK[:count] that allow nothing beside that with the latest set; returns the rest.
 
     They are those in the same lexer state whose Earley set is within the latest.  With an ignored lexeme that matches
     any text each Earley set is within the next, and a text would have as many configurations as bytes.
+
+    Where it counts when a lexeme began, only ignored ones are dropped: the latest set is the one made last, not always
+    the one that begins last.
     """
     work = t.state_work(ctx)
     latest = work[0]
     for i in range(1, count):
         latest = max(latest, work[i])
+    if ctx[COUNTS_BEGINS] and not _is_ignored(ctx, latest & 0x7FFFFFFF):
+        return count
     kept = int64(0)
     for i in range(count):
         configuration = work[i]

@@ -170,6 +170,7 @@ class XmlWriter:
         self._excludes = excludes
         self.builder: GrammarBuilder = writer.builder
         self.any_order = writer.any_order
+        self.told_apart = writer.told_apart
         self.layout: Layout = xml_layout_for(style_key(style), space, excludes)
         self._values: dict[tuple[Handle, str], Symbol | None] = {}
         self._containers: dict[Node, Symbol] = {}

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.budget.known_completions import fewest_tokens, tokens_from
-from constrain.engine.conditions.limited_rules.open_rules import Instance, OpenRules, RenumberedError
+from constrain.engine.conditions.limited_rules.open_rules import Instance, OpenRules, RenumberedError, Steps
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, Link, Place
@@ -53,6 +53,9 @@ class _Record(NamedTuple):
 
     key: tuple[int, int]
     """Of which tables the numbers are."""
+    state: int
+    """The state whose Earley sets this names.  It allows the same as the cursor's, but a text that is read again may
+    come to others: which of two configurations that allow the same is dropped goes by the numbers of their sets."""
     steps: int
     tokens: int
     begun: dict[Instance, _Begin]
@@ -71,7 +74,7 @@ class ClosingStep:
 
     def settle(self, compiled: GrammarTables, place: Place) -> int:
         """The state of a place whose last step is this one."""
-        return _read_again(compiled, place._parent)[1]
+        return _read_again(compiled, place._parent).state
 
 
 class ClosingToken(ClosingStep, int):
@@ -119,14 +122,15 @@ class LimitedRules:
         rules.check()
         record = self._record
         if record.key != rules.key:
-            record = _read_again(compiled, cursor._parent)[0]
+            record = _read_again(compiled, cursor._parent)
             if record.key != rules.key:
                 raise RenumberedError
-        then = rules.step(cursor._state, cursor._parent, step)
-        record = _after(compiled, rules, record, then.within, then.behind, then.state, step)
-        state, closing, closed = _closed(compiled, rules, record, then.state, behind._parent)
+        then = rules.step(record.state, cursor._parent, step)
+        record = _after(compiled, rules, record, then, step)
+        closing, closed = _closed(compiled, rules, record, behind._parent)
+        behind._state = record.state
         # A place, since its state may get another number while the budget is asked.
-        there = Traveller(compiled, state, behind._parent)
+        there = Traveller(compiled, closing.state, behind._parent)
         if closed and self._may_close(cursor, there):
             record = closing
             behind._state = there._state
@@ -173,46 +177,40 @@ def _marked(link: Any, rules: frozenset[int]) -> Link:
 def _first(compiled: GrammarTables, rules: OpenRules) -> _Record:
     """What is known at the beginning of a text."""
     rules.check()
-    behind = rules.begins(compiled.start_state)
+    state = compiled.start_state
+    behind = rules.begins(state)
     begin = _Begin(0, 0, _AT_ONCE)
     begun = {instance: begin for earley_set in behind for instance in rules.predicted(earley_set)}
-    return _Record(rules.key, 0, 0, begun, behind, None)
+    return _Record(rules.key, state, 0, 0, begun, behind, None)
 
 
-def _after(
-    compiled: GrammarTables,
-    rules: OpenRules,
-    record: _Record,
-    within: dict[int, frozenset[int]],
-    behind: frozenset[int],
-    state: int,
-    step: int | bytes,
-) -> _Record:
-    """What is known behind a step in which Earley sets begin, before anything is closed."""
+def _after(compiled: GrammarTables, rules: OpenRules, record: _Record, then: Steps, step: int | bytes) -> _Record:
+    """What is known behind a step, before anything is closed."""
     tokens = 1
     if isinstance(step, bytes):
         spelled = fewest_tokens(compiled, step) if step else []
         tokens = len(step) if spelled is None else len(spelled)
+    behind = then.behind
     if not (step if isinstance(step, bytes) else compiled.vocabulary.tokens[step]):
         # Where the text is, what began behind the step before begins behind this one too.
         behind = record.behind
     end = _Begin(record.tokens + tokens, record.steps + 1, _AT_ONCE)
     begun: dict[Instance, _Begin] = {}
-    for instance in rules.instances(state):
+    for instance in rules.instances(then.state):
         _, earley_set = instance
         if earley_set in behind:
             begun[instance] = end
             continue
-        skipped = within.get(earley_set, frozenset()) | (_AT_ONCE if earley_set in record.behind else frozenset())
+        skipped = then.within.get(earley_set, frozenset()) | (_AT_ONCE if earley_set in record.behind else frozenset())
         begin = _Begin(record.tokens, record.steps, skipped)
         begun[instance] = begin if skipped else record.begun.get(instance, begin)
-    return _Record(record.key, end.steps, end.tokens, begun, behind, record)
+    return _Record(record.key, then.state, end.steps, end.tokens, begun, behind, record)
 
 
 def _closed(
-    compiled: GrammarTables, rules: OpenRules, record: _Record, state: int, link: Link | None
-) -> tuple[int, _Record, frozenset[int]]:
-    """The state in which what is over is closed, what is known there, and which rules are; the same ones if none is."""
+    compiled: GrammarTables, rules: OpenRules, record: _Record, link: Link | None
+) -> tuple[_Record, frozenset[int]]:
+    """What is known where what is over is closed, and which rules are; the same record if none is."""
 
     def is_over(instance: Instance) -> bool:
         begin = record.begun.get(instance)
@@ -220,11 +218,11 @@ def _closed(
 
     over = [instance for instance in record.begun if is_over(instance)]
     if not over:
-        return state, record, frozenset()
+        return record, frozenset()
     cut = [instance for instance in over if _may_be_cut(compiled, rules, record, instance, link)]
-    found, replaced = rules.closed(state, is_over, cut)
-    if found == state:
-        return state, record, frozenset()
+    found, replaced = rules.closed(record.state, is_over, cut)
+    if found == record.state:
+        return record, frozenset()
     begun = {}
     for index, earley_set in rules.instances(found):
         # Only sets that the state is in are replaced: those in which rules began are the same ones.
@@ -233,9 +231,9 @@ def _closed(
         here = _Begin(record.tokens, record.steps, _AT_ONCE)
         begun[index, earley_set] = _last([record.begun[index, old] for old in olds] or [here])
     behind = frozenset(replaced.get(each, each) for each in record.behind)
-    was = {earley_set for earley_set, _ in rules.configurations(state)} | set(replaced.values())
+    was = {earley_set for earley_set, _ in rules.configurations(record.state)} | set(replaced.values())
     behind |= {earley_set for earley_set, _ in rules.configurations(found)} - was
-    return found, record._replace(begun=begun, behind=behind), frozenset(index for index, _ in over)
+    return record._replace(state=found, begun=begun, behind=behind), frozenset(index for index, _ in over)
 
 
 def _last(begins: list[_Begin]) -> _Begin:
@@ -267,15 +265,14 @@ class _Read(NamedTuple):
 
     link: Link
     record: _Record
-    state: int
 
     def ends_at(self, link: Link) -> bool:
         """Whether this is the text that a link ends: links are made anew, with the same link before them."""
         return link[BEFORE] is self.link[BEFORE] and link[STEP] is self.link[STEP]
 
 
-def _read_again(compiled: GrammarTables, link: Link | None) -> tuple[_Record, int]:
-    """What is known at the end of a text, and the state there, by taking again the steps that are not known."""
+def _read_again(compiled: GrammarTables, link: Link | None) -> _Record:
+    """What is known at the end of a text, by taking again the steps that are not known."""
     rules = compiled.kept(OpenRules)
     for _ in range(_MOST_TRIES):
         rules.check()
@@ -287,32 +284,27 @@ def _read_again(compiled: GrammarTables, link: Link | None) -> tuple[_Record, in
             here = here[BEFORE]
         try:
             with compiled.keeping_numbers():
-                record, state = _follow(compiled, rules, way, None if here is None else known)
+                record = _follow(compiled, rules, way, None if here is None else known)
         except RenumberedError:
             continue
         if link is not None:
-            rules.last_read = _Read(link, record, state)
-        return record, state
+            rules.last_read = _Read(link, record)
+        return record
     raise LimitError("the grammar needs more memory than it may have for a text")
 
 
-def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link], known: _Read | None) -> tuple[_Record, int]:
+def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link], known: _Read | None) -> _Record:
     """The same, for links of which the last one is the first step behind what is known."""
-    if known is None:
-        record = _first(compiled, rules)
-        place = Traveller(compiled, compiled.start_state, None)
-    else:
-        record = known.record
-        place = Traveller(compiled, known.state, known.link)
+    record = _first(compiled, rules) if known is None else known.record
+    parent = None if known is None else known.link
     for link in reversed(way):
         step = link[STEP]
         plain = bytes(step) if isinstance(step, bytes) else int(step)
-        then = rules.step(place._state, place._parent, plain)
-        place._parent = compiled.generation, place._state, step, place._parent
-        place._state = then.state
-        record = _after(compiled, rules, record, then.within, then.behind, then.state, plain)
+        then = rules.step(record.state, parent, plain)
+        parent = compiled.generation, record.state, step, parent
+        record = _after(compiled, rules, record, then, plain)
         if isinstance(step, ClosingStep):
-            place._state, record, _ = _closed(compiled, rules, record, then.state, place._parent)
+            record, _ = _closed(compiled, rules, record, parent)
         if record.key != (compiled.generation, compiled.tables_made):
             raise RenumberedError
-    return record, place._state
+    return record

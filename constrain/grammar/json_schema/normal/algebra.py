@@ -290,7 +290,9 @@ def _demanding_more(objects: list[ObjectNode]) -> set[ObjectNode]:
         demands += node.additional
         demands += node.rules
         demands += [("some", rule) for rule in node.some]
-        demands += [(name, place) for name in names for place in member(node, name)]
+        # Of names that it does not have it demands what it does of all others.
+        own = names if node.additional or node.rules else node.properties
+        demands += [(name, place) for name in own for place in member(node, name)]
         mask = 0
         for demand in demands:
             mask |= bits.setdefault(demand, 1 << len(bits))

@@ -314,7 +314,8 @@ def _kinds_of_items(node: ArrayNode) -> list[Handle]:
 
 def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | None:
     """What in the items rules cannot be made for, that tell different values apart; and where."""
-    todo = _kinds_of_items(node)
+    known = context.told_apart
+    todo = [handle for handle in _kinds_of_items(node) if handle not in known]
     seen = set(todo)
     for handle in todo:
         for one in context.normal(handle).nodes:
@@ -338,9 +339,10 @@ def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | N
                 found = [handle for _, handle in members_of(one)]
                 found += [handle for _, handle in other_classes(one)]
             for part in found:
-                if part not in seen:
+                if part not in seen and part not in known:
                     seen.add(part)
                     todo.append(part)
+    known |= seen
     return None
 
 

@@ -50,6 +50,9 @@ class Context(Protocol):
 
     makes_lexemes: bool
 
+    told_apart: set[Handle]
+    """Those of which it is known that rules can tell different values apart, of them and of all that is in them."""
+
     def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
         """The symbol of a value in a layout; None if there is none.  Complete when all rules have been written."""
 
