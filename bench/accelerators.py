@@ -1,11 +1,12 @@
 """What each accelerator is worth: the times of masks with it switched off, by those with all of them.
 
-    python -m bench.accelerators [--schemas N] [--rounds N]
+    python -m bench.accelerators [--schemas N] [--languages A,B] [--tokens N] [--rounds N]
 
-Compiles schemas of MaskBench and goes through their instances, token by token, with Llama-3's vocabulary.  In each
-round every accelerator is off in a process of its own, and all are on in one; each goes through all of it three times,
-and begins without any mask that others have left on disk.  Times are processor time of the thread, and of each mask the
-least of all passes counts.  How much other work on the machine disturbs even so, a second run with all of them shows.
+Compiles schemas of MaskBench and goes through their instances, token by token, with Llama-3's vocabulary; then does so
+with grammars of programming languages and a program in each (bench.code).  In each round every accelerator is off in a
+process of its own, and all are on in one; each goes through all of it three times, and begins without any mask that
+others have left on disk.  Times are processor time of the thread, and of each mask the least of all passes counts.  How
+much other work on the machine disturbs even so, a second run with all of them shows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,14 @@ from time import thread_time_ns
 from typing import Any
 
 import numpy as np
+
+from bench.code.languages import LANGUAGES
+from bench.code.measuring import Program
+from bench.maskbench.schemas import SCHEMAS, NoData, SchemaJobs, data_folder, vocabulary_file
+from bench.maskbench.vocabulary import TokenTable
+
+Job = tuple[str, str, list[list[int]]]
+"""The notation of a grammar, the grammar, and tokens of texts."""
 
 Times = np.ndarray[Any, np.dtype[np.int64]]
 """int64[n, 2]: of each mask, and of the step behind it, in nanoseconds."""
@@ -55,18 +64,17 @@ def table_of(times: dict[str, Times]) -> list[str]:
     return lines
 
 
-def _write_jobs(path: Path, count: int) -> None:
-    """Write the tokens of a vocabulary, schemas, and the tokens of their instances."""
-    from bench.maskbench.schemas import SCHEMAS, VOCABULARY, SchemaJobs, data_folder
-    from bench.maskbench.vocabulary import TokenTable
-
-    folder = data_folder()
-    table = TokenTable.read(folder / VOCABULARY)
-    jobs = [
-        (job.grammar, [list(instance.tokens) for instance in job.instances])
-        for job in SchemaJobs(folder / SCHEMAS, table, seed=0, count=count)
+def _schemas(table: TokenTable, count: int) -> list[Job]:
+    return [
+        ("json_schema", job.grammar, [list(instance.tokens) for instance in job.instances])
+        for job in SchemaJobs(data_folder() / SCHEMAS, table, seed=0, count=count)
     ]
-    path.write_bytes(pickle.dumps((table.tokens, table.end_ids, table.special_ids, jobs)))
+
+
+def _programs(table: TokenTable, languages: Sequence[str], tokens: int) -> list[Job]:
+    return [
+        ("lark", LANGUAGES[name].lark(), [Program.make(LANGUAGES[name], 1, tokens, table).tokens]) for name in languages
+    ]
 
 
 def _measure(path: Path, names: list[str]) -> Times:
@@ -81,9 +89,9 @@ def _measure(path: Path, names: list[str]) -> Times:
         vocabulary.shared.clear()
         compiler = constrain.GrammarCompiler(vocabulary, cache_limit_bytes=0, accelerators=names)
         times: list[tuple[int, int]] = []
-        for schema, instances in jobs:
+        for kind, source, instances in jobs:
             try:
-                compiled = compiler.compile(constrain.Grammar.from_json_schema(schema))
+                compiled = compiler.compile(getattr(constrain.Grammar, f"from_{kind}")(source))
             except constrain.ConstrainError:
                 continue
             for instance in instances:
@@ -107,10 +115,28 @@ def _run(path: Path, names: Sequence[str]) -> Times:
     return np.frombuffer(output, np.int64).reshape(-1, 2)
 
 
+def _compare(path: Path, rounds: int) -> dict[str, Times]:
+    """The times by what is switched off."""
+    from constrain.engine.masks.accelerators import NAMES
+
+    variants: dict[str, Sequence[str]] = {ALL: NAMES, PLAIN: ()}
+    variants |= {name: tuple(each for each in NAMES if each != name) for name in NAMES}
+    variants[AGAIN] = NAMES
+    least: dict[str, Times] = {}
+    for _ in range(rounds):
+        for name, names in variants.items():
+            times = _run(path, names)
+            # They are the same masks in every run, or this is an error.
+            least[name] = np.minimum(least.get(name, times), times)
+    return least
+
+
 def main() -> int:
     """Measure, or be a worker."""
     parser = argparse.ArgumentParser(description="What each accelerator of masks is worth.")
-    parser.add_argument("--schemas", type=int, default=100, help="so many schemas")
+    parser.add_argument("--schemas", type=int, default=100, help="so many schemas; 0 for none")
+    parser.add_argument("--languages", default="c,sql,javascript", help="programming languages, with commas between")
+    parser.add_argument("--tokens", type=int, default=1500, help="the length of a program, at least")
     parser.add_argument("--rounds", type=int, default=2, help="how often all is measured")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--names", default="", help=argparse.SUPPRESS)
@@ -118,22 +144,25 @@ def main() -> int:
     if options.worker is not None:
         sys.stdout.buffer.write(_measure(options.worker, [name for name in options.names.split(",") if name]).tobytes())
         return 0
-    from constrain.engine.masks.accelerators import NAMES
-
-    variants: dict[str, Sequence[str]] = {ALL: NAMES, PLAIN: ()}
-    variants |= {name: tuple(each for each in NAMES if each != name) for name in NAMES}
-    variants[AGAIN] = NAMES
-    least: dict[str, Times] = {}
+    languages = [name for name in options.languages.split(",") if name]
+    unknown = [name for name in languages if name not in LANGUAGES]
+    if unknown:
+        parser.error(f"unknown languages: {', '.join(unknown)}; there are {', '.join(LANGUAGES)}")
+    try:
+        table = TokenTable.read(vocabulary_file())
+    except NoData as error:
+        parser.error(str(error))
+    tasks = (
+        (f"{options.schemas:,} schemas", _schemas(table, options.schemas) if options.schemas else []),
+        (f"programs in {', '.join(languages)}", _programs(table, languages, options.tokens)),
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "jobs"
-        _write_jobs(path, options.schemas)
-        for _ in range(options.rounds):
-            for name, names in variants.items():
-                times = _run(path, names)
-                # They are the same masks in every run, or this is an error.
-                least[name] = np.minimum(least.get(name, times), times)
-    print(f"{len(least[ALL]):,} masks of {options.schemas:,} schemas, {options.rounds} rounds")
-    print("\n".join(table_of(least)))
+        for what, jobs in tasks:
+            if jobs:
+                path.write_bytes(pickle.dumps((table.tokens, table.end_ids, table.special_ids, jobs)))
+                times = _compare(path, options.rounds)
+                print(f"{len(times[ALL]):,} masks of {what}, {options.rounds} rounds", *table_of(times), sep="\n")
     return 0
 
 
