@@ -172,15 +172,13 @@ def _fill_known(
     busy: set[CompiledGrammar],
 ) -> list[int]:
     """Write the rows that are known, under the locks of grammars that are not ``busy``; the places of the others."""
-    waiting: list[int] = []
-    notes = [matcher._note for matcher in matchers]
-    if busy or any(notes):
-        # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.
-        waiting = [
-            position
-            for position, (matcher, note) in enumerate(zip(matchers, notes, strict=True))
-            if (note and not matcher._has_plain_mask()) or matcher.compiled in busy
-        ]
+    # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.
+    noted = [position for position, matcher in enumerate(matchers) if matcher._note]
+    if busy:
+        noted = [position for position in noted if grammars[position] not in busy]
+    waiting = [position for position in noted if not matchers[position]._has_plain_mask()]
+    if busy:
+        waiting += [position for position, grammar in enumerate(grammars) if grammar in busy]
     if waiting:
         positions = np.delete(np.arange(len(matchers)), waiting)
         matchers = [matchers[position] for position in positions]
