@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from time import thread_time_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,32 +34,40 @@ Job = tuple[str, str, list[list[int]]]
 Times = np.ndarray[Any, np.dtype[np.int64]]
 """int64[n, 2]: of each mask, and of the step behind it, in nanoseconds."""
 
-FIGURES = ("mean", "p90", "p99", "p99.9", "mean with step")
+FIGURES = ("mean", "p90", "p99", "p99.9", "mean with step", "tables")
 ALL, AGAIN, PLAIN = "nothing", "nothing, once more", "all (the plain engine)"
 _PASSES = 3
 
 
-def figures_of(times: Times) -> list[float]:
-    """The figures of the masks of a run, in microseconds."""
-    masks = times[:, 0]
-    figures = [masks.mean(), *np.percentile(masks, (90, 99, 99.9)), times.sum(axis=1).mean()]
-    return [float(figure) / 1e3 for figure in figures]
+class Run(NamedTuple):
+    """What was measured with some accelerators."""
+
+    times: Times
+    table_bytes: int
+    """Memory of the tables of all grammars, each after its texts."""
 
 
-def table_of(times: dict[str, Times]) -> list[str]:
-    """The lines of a table in Markdown: microseconds with all accelerators, and ratios for the others.
+def figures_of(run: Run) -> list[float]:
+    """The figures of a run: those of its masks in microseconds, and megabytes."""
+    masks = run.times[:, 0]
+    figures = [masks.mean(), *np.percentile(masks, (90, 99, 99.9)), run.times.sum(axis=1).mean()]
+    return [*(float(figure) / 1e3 for figure in figures), run.table_bytes / 1e6]
+
+
+def table_of(runs: dict[str, Run]) -> list[str]:
+    """The lines of a table in Markdown: microseconds and megabytes with all accelerators, and ratios for the others.
 
     Parameters
     ----------
-    times : dict
+    runs : dict
         By what is switched off; :data:`ALL` for nothing.
     """
     lines = ["| switched off | " + " | ".join(FIGURES) + " |", "|---" * (len(FIGURES) + 1) + "|"]
-    usual = figures_of(times[ALL])
-    lines.append(f"| {ALL} | " + " | ".join(f"{figure:.1f} us" for figure in usual) + " |")
-    for name in times:
+    usual = figures_of(runs[ALL])
+    lines.append(f"| {ALL} | " + " | ".join(f"{figure:.1f} us" for figure in usual[:-1]) + f" | {usual[-1]:.1f} MB |")
+    for name in runs:
         if name != ALL:
-            ratios = [figure / of for figure, of in zip(figures_of(times[name]), usual, strict=True)]
+            ratios = [figure / of for figure, of in zip(figures_of(runs[name]), usual, strict=True)]
             lines.append(f"| {name} | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |")
     return lines
 
@@ -77,8 +85,8 @@ def _programs(table: TokenTable, languages: Sequence[str], tokens: int) -> list[
     ]
 
 
-def _measure(path: Path, names: list[str]) -> Times:
-    """The times with some accelerators."""
+def _measure(path: Path, names: list[str]) -> Run:
+    """What some accelerators come to."""
     import constrain
 
     tokens, end_ids, special_ids, jobs = pickle.loads(path.read_bytes())
@@ -89,6 +97,7 @@ def _measure(path: Path, names: list[str]) -> Times:
         vocabulary.shared.clear()
         compiler = constrain.GrammarCompiler(vocabulary, cache_limit_bytes=0, accelerators=names)
         times: list[tuple[int, int]] = []
+        table_bytes = 0
         for kind, source, instances in jobs:
             try:
                 compiled = compiler.compile(getattr(constrain.Grammar, f"from_{kind}")(source))
@@ -104,30 +113,30 @@ def _measure(path: Path, names: list[str]) -> Times:
                     times.append((middle - begin, thread_time_ns() - middle))
                     if not is_accepted:
                         break
+            table_bytes += compiled.nbytes
         passes.append(times)
-    least: Times = np.array(passes, np.int64).min(axis=0)
-    return least
+    return Run(np.array(passes, np.int64).min(axis=0), table_bytes)
 
 
-def _run(path: Path, names: Sequence[str]) -> Times:
+def _run(path: Path, names: Sequence[str]) -> Run:
     command = [sys.executable, "-m", "bench.accelerators", "--worker", str(path), "--names", ",".join(names)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    return np.frombuffer(output, np.int64).reshape(-1, 2)
+    return Run(*pickle.loads(output))
 
 
-def _compare(path: Path, rounds: int) -> dict[str, Times]:
-    """The times by what is switched off."""
+def _compare(path: Path, rounds: int) -> dict[str, Run]:
+    """What was measured, by what is switched off."""
     from constrain.engine.masks.accelerators import NAMES
 
     variants: dict[str, Sequence[str]] = {ALL: NAMES, PLAIN: ()}
     variants |= {name: tuple(each for each in NAMES if each != name) for name in NAMES}
     variants[AGAIN] = NAMES
-    least: dict[str, Times] = {}
+    least: dict[str, Run] = {}
     for _ in range(rounds):
         for name, names in variants.items():
-            times = _run(path, names)
+            run = _run(path, names)
             # They are the same masks in every run, or this is an error.
-            least[name] = np.minimum(least.get(name, times), times)
+            least[name] = run._replace(times=np.minimum(least.get(name, run).times, run.times))
     return least
 
 
@@ -142,7 +151,9 @@ def main() -> int:
     parser.add_argument("--names", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker is not None:
-        sys.stdout.buffer.write(_measure(options.worker, [name for name in options.names.split(",") if name]).tobytes())
+        run = _measure(options.worker, [name for name in options.names.split(",") if name])
+        # As a plain tuple: the classes of a module that is run as a program are others to those who import it.
+        sys.stdout.buffer.write(pickle.dumps(tuple(run)))
         return 0
     languages = [name for name in options.languages.split(",") if name]
     unknown = [name for name in languages if name not in LANGUAGES]
@@ -161,8 +172,8 @@ def main() -> int:
         for what, jobs in tasks:
             if jobs:
                 path.write_bytes(pickle.dumps((table.tokens, table.end_ids, table.special_ids, jobs)))
-                times = _compare(path, options.rounds)
-                print(f"{len(times[ALL]):,} masks of {what}, {options.rounds} rounds", *table_of(times), sep="\n")
+                runs = _compare(path, options.rounds)
+                print(f"{len(runs[ALL].times):,} masks of {what}, {options.rounds} rounds", *table_of(runs), sep="\n")
     return 0
 
 
