@@ -110,21 +110,16 @@ def _shortest_ways(compiled: GrammarTables) -> dict[int, tuple[int, bytes]]:
     first_of_class = [bytes((byte,)) for byte in tables.array(t.CLASS_BYTES)[:classes].tolist()]
     count = tables.used(t.STATE_HASHES)
     after = tables.array(t.TRANSITIONS)[: count * classes].reshape(count, classes)
-    leaps: dict[int, list[tuple[int, bytes]]] = {}
-    keys, values = tables.array(t.TOKEN_STEP_KEYS), tables.array(t.TOKEN_STEP_VALUES)
-    for place in np.flatnonzero(keys).tolist():
-        state, token = int(keys[place]) >> 32, int(keys[place]) & 0xFFFFFFFF
-        leaps.setdefault(state, []).append((int(values[place]), compiled.vocabulary.tokens[token]))
     found: dict[int, tuple[int, bytes]] = {compiled.start_state: (0, b"")}
     level = [compiled.start_state]
     while level:
         following = []
         for state in level:
             row = after[state]
-            steps = [(int(row[each]), first_of_class[each]) for each in np.flatnonzero(row > 0).tolist()]
-            for target, data in steps + leaps.get(state, []):
-                if 0 < target < count and target not in found:
-                    found[target] = state, data
+            for byte_class in np.flatnonzero(row > 0).tolist():
+                target = int(row[byte_class])
+                if target not in found:
+                    found[target] = state, first_of_class[byte_class]
                     following.append(target)
         level = following
     return found

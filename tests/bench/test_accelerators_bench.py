@@ -17,7 +17,7 @@ def test_a_table_holds_times_and_ratios() -> None:
     usual = np.full((10, 2), 2000)
     slower = usual.copy()
     slower[:, 0] *= 2
-    lines = table_of({ALL: Run(usual, 3_000_000), "token_steps": Run(slower, 6_000_000)})
+    lines = table_of({ALL: Run(usual, 3_000_000), "self_loops": Run(slower, 6_000_000)})
     assert lines[2] == "| nothing | 2.0 us | 2.0 us | 2.0 us | 2.0 us | 4.0 us | 3.0 MB |"
-    assert lines[3] == "| token_steps | 2.00 | 2.00 | 2.00 | 2.00 | 1.50 | 2.00 |"
+    assert lines[3] == "| self_loops | 2.00 | 2.00 | 2.00 | 2.00 | 1.50 | 2.00 |"
     assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|")

@@ -359,8 +359,8 @@ def test_thresholds_are_set_low_from_outside() -> None:
 
 def test_an_accelerator_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # One that takes every subtree for nothing at all stands for an accelerator that loses tokens.
-    with link_callbacks.replaced(links.F_LITERAL_WALK, lambda _kernel, _a, _b: 0):
-        assert "without literal_walks" in str(_fails("accelerators", 6))
+    with link_callbacks.replaced(links.F_SELF_LOOP, lambda _kernel, _a, _b: 0):
+        assert "without self_loops" in str(_fails("accelerators", 6))
 
 
 def test_schemas_and_instances_meet() -> None:

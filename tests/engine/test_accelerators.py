@@ -170,16 +170,16 @@ def test_an_accelerator_answers_unless_it_is_switched_off(name: str, link: int) 
 
 def test_unknown_names_are_refused_with_those_that_are_known() -> None:
     vocabulary = constrain.Vocabulary([b"a"])
-    with pytest.raises(ValueError, match=r"unknown accelerators: leaps, loops; there are shared_masks, .*_steps"):
-        constrain.GrammarCompiler(vocabulary, accelerators=["loops", "token_steps", "leaps"])
-    with pytest.raises(ValueError, match="not the string 'token_steps'"):
-        constrain.CompiledGrammar(constrain.Grammar.from_regex("a").ir, vocabulary, accelerators="token_steps")
+    with pytest.raises(ValueError, match=r"unknown accelerators: leaps, loops; there are shared_masks, .*core_masks"):
+        constrain.GrammarCompiler(vocabulary, accelerators=["loops", "core_masks", "leaps"])
+    with pytest.raises(ValueError, match="not the string 'core_masks'"):
+        constrain.CompiledGrammar(constrain.Grammar.from_regex("a").ir, vocabulary, accelerators="core_masks")
 
 
 def test_a_compiler_hands_them_on() -> None:
-    compiler = constrain.GrammarCompiler(constrain.Vocabulary([b"a"]), accelerators=["token_steps", "self_loops"])
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary([b"a"]), accelerators=["core_masks", "self_loops"])
     for one in (compiler, pickle.loads(pickle.dumps(compiler))):
-        assert one.compile(constrain.Grammar.from_regex("a*")).accelerators == ("self_loops", "token_steps")
+        assert one.compile(constrain.Grammar.from_regex("a*")).accelerators == ("self_loops", "core_masks")
 
 
 def test_new_tables_do_without_them_too() -> None:

@@ -74,6 +74,6 @@ def test_another_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def another(ctx: Any, a: Any, b: Any) -> int:
         return 0
 
-    with pytest.raises(ValueError, match=r"stands in for masks\.fast\.token_steps\.token_step"):
-        links.far_entry(links.F_TOKEN_STEP, another)
+    with pytest.raises(ValueError, match=r"stands in for masks\.fast\.self_loops\._take_subtree"):
+        links.far_entry(links.F_SELF_LOOP, another)
     assert np.array_equal(links.addresses, before)

@@ -5,19 +5,18 @@ complete and exact.  An accelerator, a file in masks/fast/, knows something abou
 trie or tokens that spares it work.  All keep one contract:
 
 * It is a kernel ``int64(ctx, a, b)`` behind a link (storage/links.py).  Nothing imports it in order to call it.
-* It gives the tokens and boundaries that the plain engine would, or leads to the same state; or it answers NOT_MINE.
+* It gives the tokens and boundaries that the plain engine would, or it answers NOT_MINE.
 * If it answers NOT_MINE, FAIL or LIMIT it has added no token and no boundary.
 * Where it is switched off, or has not been loaded, a kernel that always answers NOT_MINE stands behind its link.
 
 So each can be switched off by itself, for one compiled grammar: its tables have addresses of their own.  By default all
 are on.  With the environment variable ``CONSTRAIN_PLAIN=1`` none is, and none is imported.
 
-There are three kinds, by what they are asked:
+There are two kinds, by what they are asked:
 
 * for the mask of a lexer state, ``(ctx, lexer_state, 0)``: the door asks them in the order of their links, and takes
   the first answer.  0 or more says that the record of the mask is written;
-* for a part of a walk: the tokens and boundaries of a subtree of the trie, or what follows a boundary;
-* for a token: several of its bytes at once.
+* for a part of a walk: the tokens and boundaries of a subtree of the trie, or what follows a boundary.
 """
 
 # mypy: allow-untyped-defs
@@ -38,14 +37,12 @@ from constrain.engine.storage.links import (
     F_ALONG_WORDS,
     F_BOUNDED,
     F_LEXER_MASK,
-    F_LITERAL_WALK,
     F_MASK_BY_CORE,
     F_OFFER,
     F_RELATIVE,
     F_SELF_LOOP,
     F_SHARED_MASK,
     F_STAR_CLOSURE,
-    F_TOKEN_STEP,
     F_TWIN,
     FIRST_MASK_LINK,
     far_call,
@@ -90,19 +87,9 @@ ACCELERATORS = (
         "the mask of a state that repeats a character, by the tokens made of such characters",
     ),
     Accelerator(
-        "literal_walks",
-        (F_LITERAL_WALK,),
-        "the tokens and boundaries below a node of the trie where characters are in fixed order",
-    ),
-    Accelerator(
         "self_loops",
         (F_SELF_LOOP,),
         "the tokens of a subtree over which a lexer state stays what it is, and its boundaries as one",
-    ),
-    Accelerator(
-        "token_steps",
-        (F_TOKEN_STEP,),
-        "the state behind several bytes of a token, without the states between them",
     ),
     Accelerator(
         "core_masks",

@@ -14,8 +14,8 @@ from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, RESULT0, RESULT1, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_LEXER_STEP, F_LITERAL_WALK, F_SELF_LOOP, far_call
-from constrain.engine.storage.statuses import FAIL, NOT_MINE
+from constrain.engine.storage.links import F_LEXER_STEP, F_SELF_LOOP, far_call
+from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 from constrain.kernels.language import int32, int64, types, uint64
 
@@ -164,15 +164,9 @@ def walk(ctx, p, end, n):
                 continue
             if there < 0:
                 set_used(ctx, t.BOUNDARIES, n_boundaries)
-                walked = far_call(ctx, F_LITERAL_WALK, int64(here) << 32 | int64(place), int64(count))
-                if walked >= 0:
-                    count, n_boundaries, there = uint64(walked), used(ctx, t.BOUNDARIES), int64(0)
-                elif walked != NOT_MINE:
-                    return walked
-                else:
-                    there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
-                    if there < 0:
-                        return there
+                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+                if there < 0:
+                    return there
             if there == 0:
                 if node & _CHILD_OF_WIDE:
                     place = uint64(next_child(ctx, wides[depth], int64(node & _BYTE) + 1, int64(here)))

@@ -76,10 +76,6 @@ def _move_sets(ctx, set_map):
     for i in range(len(keys)):
         keys[i] = 0
     set_used(ctx, t.SCAN_KEYS, 0)
-    keys = i64(ctx, t.TOKEN_STEP_KEYS)
-    for i in range(len(keys)):
-        keys[i] = 0
-    set_used(ctx, t.TOKEN_STEP_KEYS, 0)
     rehash(i32(ctx, t.EARLEY_SET_HASHES), count, i32(ctx, t.EARLEY_SET_BUCKETS))
 
 

@@ -21,7 +21,7 @@ from constrain.engine.parser.lr_stacks import first_stack
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, room, set_used, used
-from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, map_get, map_put, mix, sort_keys
+from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix, sort_keys
 from constrain.engine.storage.header import (
     CLASSES,
     COUNTS_BEGINS,
@@ -33,7 +33,6 @@ from constrain.engine.storage.header import (
     RESULT0,
     RESULT1,
     RESULT2,
-    STEP_SHIFT,
 )
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
@@ -44,12 +43,11 @@ from constrain.engine.storage.links import (
     F_SCAN,
     F_STATE_OF_SET,
     F_STEP,
-    F_TOKEN_STEP,
     far_call,
     far_entry,
     read_along,
 )
-from constrain.engine.storage.statuses import FAIL, NO_STATE, NOT_MINE, STOPPED
+from constrain.engine.storage.statuses import FAIL, NO_STATE, STOPPED
 from constrain.kernels.language import int32, int64, types, uint64
 
 ENDED = -1
@@ -374,39 +372,15 @@ def push_token(ctx, state, token, companion):
     data = t.token_bytes(ctx)
     class_of = t.byte_classes(ctx)
     classes = ctx[CLASSES]
-    i, end = starts[token], starts[token + 1]
-    leap = state << 32 | token
-    has_leapt = False
-    while i < end:
+    for i in range(starts[token], starts[token + 1]):
         byte_class = class_of[data[i]]
         known = t.transitions(ctx)[state * classes + byte_class]
-        if known < 0:
-            if known == -1 and end - i > 1:
-                # Where it leads is remembered for the whole token.
-                there = int64(-1) if has_leapt else map_get(ctx, t.TOKEN_STEP_KEYS, t.TOKEN_STEP_VALUES, leap)
-                if there >= 0:
-                    state = there
-                    break
-                there = far_call(ctx, F_TOKEN_STEP, state, token << 32 | i - starts[token])
-                if there >= 0:
-                    if there == 0:
-                        return there
-                    state = there & ((1 << STEP_SHIFT) - 1)
-                    i += there >> STEP_SHIFT
-                    has_leapt = True
-                    continue
-                if there != NOT_MINE:
-                    return there
-            known = far_call(ctx, F_STEP, state, byte_class)
-        state = known
+        state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
         if state <= 0:
             return state
         if state >= OPEN:
             return _stop(ctx, state, i + 1 - starts[token])
         marks |= t.state_marks(ctx)[state]
-        i += 1
-    if has_leapt and marks == 0 and map_put(ctx, t.TOKEN_STEP_KEYS, t.TOKEN_STEP_VALUES, leap, state) < 0:
-        return int64(FAIL)
     address = companion[KERNEL]
     if address == 0:
         return state | companion[WORD] << WORD_SHIFT | marks << MARKS_SHIFT

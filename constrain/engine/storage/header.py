@@ -19,9 +19,6 @@ RESULT3 = int64(CTX, int64, int64, int64)
 OPEN = 1 << 40
 """Added to a state that a step leads to, if how it goes on depends on the text (see parser/configurations.py)."""
 
-STEP_SHIFT = 32
-"""In the result of fast/token_steps.py: the bytes of a token step, above the state behind it."""
-
 MOST_ELEMENTS = (1 << 31) - 1
 """No table may have more: records and packed results hold places in tables as 31 bits."""
 

@@ -115,14 +115,8 @@ F_TWIN = _accelerator(f"{_FAST}.relative_masks.twin", "lexer state", "the relaxa
 F_OFFER = _accelerator(
     f"{_FAST}.shared_masks.offer", "lexer state, 1 if it replaces what was noted before", "0 or more"
 )
-F_LITERAL_WALK = _accelerator(
-    f"{_FAST}.literal_walks.walk_literals", "(lexer state << 32 | trie node), tokens found", "tokens found"
-)
 F_SELF_LOOP = _accelerator(
     f"{_FAST}.self_loops._take_subtree", "(lexer state << 32 | large subtree), tokens found", "tokens found"
-)
-F_TOKEN_STEP = _accelerator(
-    f"{_FAST}.token_steps.token_step", "state, (token << 32 | byte in it)", "(bytes << STEP_SHIFT | state)"
 )
 F_MASK_BY_CORE = _accelerator(f"{_FAST}.core_masks.mask_by_core", "state, 0 or what walks for it cost", "0")
 FIRST_MASK_LINK, END_MASK_LINKS = F_SHARED_MASK, F_STAR_CLOSURE + 1

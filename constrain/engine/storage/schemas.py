@@ -240,10 +240,6 @@ SCAN_KEYS, scan_keys = _table("scan keys", 1024, np.int64)
 """Map: ``Earley set << 32 | accept set``"""
 SCAN_VALUES, scan_values = _table("scan values", 1024, np.int32)
 """... to the Earley set behind the lexeme."""
-TOKEN_STEP_KEYS, token_step_keys = _table("token step keys", 512, np.int64)
-"""Map: ``state << 32 | token``"""
-TOKEN_STEP_VALUES, token_step_values = _table("token step values", 512, np.int32)
-"""... to the state behind the token."""
 KERNEL_ITEMS, kernel_items = _table("kernel items", 1024, np.int64)
 """Scratch: the items of an Earley set under way, ``dot << 32 | origin``; of a core, ``symbol + END << 32 | place``."""
 KERNEL_SLOTS, kernel_slots = _table("kernel item slots", 2048, np.int32)
@@ -444,7 +440,6 @@ N_SLOTS = len(NAMES)
 MAPS = {
     DERIVATIVE_KEYS: DERIVATIVE_VALUES,
     SCAN_KEYS: SCAN_VALUES,
-    TOKEN_STEP_KEYS: TOKEN_STEP_VALUES,
     RUN_KEYS: RUN_VALUES,
     ROOT_KEYS: ROOT_VALUES,
 }
@@ -514,8 +509,6 @@ BY_ROW_OR_STATE = (
         TRANSITIONS,
         STATE_MARKS,
         STATE_MASKS,
-        TOKEN_STEP_KEYS,
-        TOKEN_STEP_VALUES,
     ),
     *(EARLEY_SET_COSTS, UP_COSTS, AFTER_COSTS, STATE_COSTS),
 )

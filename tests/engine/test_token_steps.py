@@ -1,4 +1,4 @@
-"""Tokens that are taken in leaps lead to the same states as their bytes one by one."""
+"""Tokens lead to the same states as their bytes one by one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import random
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ import constrain
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import unpack
-from constrain.engine.storage.schemas import TOKEN_STEP_KEYS
 from constrain.engine.traveller import push_token
 
 SCHEMAS: list[dict[str, Any]] = [
@@ -59,29 +57,3 @@ def test_a_token_leads_where_its_bytes_do(schema: dict[str, Any], texts: list[st
             # Not those that end a key that was there.
             if not any(place.accept_token(token) for token in rng.sample(possible, len(possible))):
                 break
-
-
-@pytest.mark.parametrize("forgets", [False, True])
-def test_leaps_are_remembered_until_states_are_forgotten(forgets: bool) -> None:
-    tokens = [b'{"', b"property", b'":', b"1", b"}"]
-    compiled = compiled_for({"properties": {"property": {"const": 1}}, "additionalProperties": False}, tokens)
-    for round_ in range(3):
-        matcher = constrain.Matcher(compiled)
-        for token in range(len(tokens)):
-            assert matcher.accept_token(token)
-        assert matcher.is_accepting()
-        counts = compiled.statistics()
-        if round_ == 0:
-            first, leaps = counts, compiled._tables.used(TOKEN_STEP_KEYS)
-            # The states behind "{", behind its quote, the key, its quote and colon, the number and the bracket.
-            assert leaps > 0
-            assert counts["states"] < 15
-        elif forgets:
-            assert compiled._tables.used(TOKEN_STEP_KEYS) > 0
-        else:
-            assert counts == first
-            assert compiled._tables.used(TOKEN_STEP_KEYS) == leaps
-        if forgets:
-            del matcher
-            compiled._collect(0)
-            assert compiled._tables.used(TOKEN_STEP_KEYS) == 0
