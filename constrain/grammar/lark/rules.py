@@ -526,15 +526,23 @@ class _Compiler:
 
 
 # How messages of Lark and of its lexer's rules name what they are about.
-_NAMED = re.compile(r'(?:the terminal |the rule |^)"(\w+)"|the rule (\w+)|<(\w+) : |\((\w+): |\b(_?[A-Z][A-Z0-9_]*)\b')
+_NAMED = re.compile(r'(?:the terminal |the rule |^)"(\w+)"|the rule (\w+)|\((\w+): |\b(_?[A-Z][A-Z0-9_]*)\b')
+# Rules that collide, in another order in each process.
+_COLLIDING = re.compile(r"<(\w+) : ")
 
 
 def _placed(error: GrammarError, definitions: Definitions) -> GrammarError:
-    """An error about Lark's lexer or parser, which know no places, at what it names first, if the text defines that."""
-    for found in _NAMED.finditer(error.reason):
-        definition = definitions.by_name.get(found[found.lastindex or 0])
-        if definition is not None and not definition.source.name:
-            return definition.source.error(error.reason, definition.token)
+    """An error about Lark's lexer or parser, which know no places, at what it names first, if the text defines that.
+
+    Where rules collide, it is at the one that stands first in the text.
+    """
+    for pattern in (_COLLIDING, _NAMED):
+        names = [found[found.lastindex or 0] for found in pattern.finditer(error.reason)]
+        named = [definitions.by_name[name] for name in names if name in definitions.by_name]
+        here = [definition for definition in named if not definition.source.name]
+        if here:
+            first = min(here, key=lambda each: place_of(each.token)) if pattern is _COLLIDING else here[0]
+            return first.source.error(error.reason, first.token)
     for definition in definitions.by_name.values():
         for body in definition.bodies:
             for token in body.contents.literals:
