@@ -46,7 +46,8 @@ def read(
 @click.command()
 @click.option("--count", default=200, show_default=True, help="Schemas.")
 @click.option("--seed", default=1, show_default=True)
-def main(count: int, seed: int) -> None:
+@click.option("--scarce", is_flag=True, help="Only schemas whose keys a text may run short of.")
+def main(count: int, seed: int, scarce: bool) -> None:
     """Times of masks with and without budgets."""
     tokenizer = load_tokenizer(data_folder() / "vocab" / "llama3.tiktoken")
     vocabulary = constrain.Vocabulary.from_tokenizer(tokenizer)
@@ -55,7 +56,7 @@ def main(count: int, seed: int) -> None:
     constrain.Matcher(warm).completion()
     masks: Counter[tuple[str, str]] = Counter()
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
-    done = 0
+    done = seen = 0
     for entry in entries(seed):
         if done == count:
             break
@@ -66,6 +67,9 @@ def main(count: int, seed: int) -> None:
         except constrain.ConstrainError:
             continue
         if not texts:
+            continue
+        seen += 1
+        if scarce and not (grammar.ir.has_scarce_keys is not None and grammar.ir.has_scarce_keys()):
             continue
         done += 1
         tokens = [int(token) for token in tokenizer.encode(texts[0]).ids]
@@ -82,6 +86,7 @@ def main(count: int, seed: int) -> None:
                     seconds[name, f"{kind} {visit}"] += found[3]
                     seconds[name, f"{kind} {visit} start"] += found[2]
                     masks[name, f"{kind} {visit} start"] += 1
+    click.echo(f"{done:,} of {seen:,} schemas")
     click.echo(
         "| budget | masks | us without, first | us with, first | us without, again | us with, again | ms to begin |"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,45 @@ def _accepted(matcher: constrain.Matcher, size: int) -> list[int]:
     return found
 
 
-def _walk(compiled: constrain.CompiledGrammar, most: int, rng: random.Random, counts: Counts) -> str:
+def with_limited_keys(rng: random.Random) -> Any:
+    """A schema whose objects have only so many keys, short and long ones, with values short and long."""
+
+    def word() -> str:
+        return "".join(rng.choice("ab") for _ in range(rng.choice((0, 1, 1, 2, 3, 12, 30))))
+
+    def value(depth: int) -> Any:
+        return rng.choice(
+            (
+                {"const": 1},
+                {"const": rng.choice("ab") * 20},
+                {"type": "boolean"},
+                {"type": "string", "maxLength": 3},
+                {"type": "array", "items": {"const": 1}, "minItems": 6},
+                held(depth + 1) if depth < 3 else True,
+            )
+        )
+
+    def held(depth: int) -> Any:
+        found: dict[str, Any] = {"type": "object", "additionalProperties": False}
+        if rng.random() < 0.6:
+            found["propertyNames"] = {"enum": [word() for _ in range(rng.randint(1, 4))]}
+            found["additionalProperties"] = value(depth)
+        else:
+            texts = [f"{word()}({word()}|{word()}{rng.choice(('', 'b*', '[ab]'))})" for _ in range(rng.randint(1, 2))]
+            found["patternProperties"] = {f"^{text}$": value(depth) for text in texts}
+        found["minProperties"] = rng.choice((0, 0, 1, 2, 2, 3))
+        if rng.random() < 0.3:
+            found["properties"] = {word(): value(depth)}
+        return found
+
+    schema = held(0)
+    around = rng.random()
+    if around < 0.3:
+        return {"anyOf": [{"const": 0}, schema]}
+    return {"type": "array", "items": schema} if around < 0.5 else schema
+
+
+def walk(compiled: constrain.CompiledGrammar, most: int, rng: random.Random, counts: Counts) -> str:
     """One text of at most so many tokens; what is wrong with it, or an empty string."""
     vocabulary = compiled.vocabulary
     mask = constrain.allocate_token_bitmask(1, vocabulary.size)
@@ -82,7 +121,8 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         options = {"whitespace": "compact"} if rng.random() < 0.8 else {}
         if rng.random() < 0.3:
             options["property_order"] = "any"
-        source = scripts.Source("json_schema", schemas_made.schema(rng), options)
+        schema = with_limited_keys(rng) if rng.random() < 0.3 else schemas_made.schema(rng)
+        source = scripts.Source("json_schema", schema, options)
     vocabulary = vocabularies.small() if rng.random() < 0.9 else vocabularies.large()
     try:
         compiled = constrain.CompiledGrammar(source.grammar().ir, vocabulary)
@@ -93,7 +133,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         return counts
     for _ in range(8):
         most = shortest + rng.choice((0, 0, 1, 2, 3, 5, 10, rng.randrange(60)))
-        wrong = _walk(compiled, most, rng, counts)
+        wrong = walk(compiled, most, rng, counts)
         if wrong:
             raise Difference(wrong, f"grammar = {source}")
     return counts

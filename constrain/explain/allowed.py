@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, ids_in_mask
 from constrain.errors import ConstrainError
 from constrain.tokenizers.base import Tokenizer
 
@@ -35,11 +35,6 @@ def allowed_tokens(matcher: Matcher) -> Ids:
     mask = allocate_token_bitmask(1, matcher.compiled.vocabulary.size)
     matcher.fill_next_token_bitmask(mask)
     return ids_in_mask(mask[0])
-
-
-def ids_in_mask(row: NDArray[np.int32]) -> Ids:
-    """The tokens of one row of a bitmask: int64[n], increasing."""
-    return np.flatnonzero(np.unpackbits(row.astype("<i4").view(np.uint8), bitorder="little"))
 
 
 def probabilities(ids: Ids, logits: Any) -> Probabilities:

@@ -13,10 +13,10 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.expectations import in_words
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, ids_in_mask
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
-from constrain.explain.allowed import Ids, Probabilities, RankedToken, first_ids, ids_in_mask, probabilities, rank
+from constrain.explain.allowed import Ids, Probabilities, RankedToken, first_ids, probabilities, rank
 from constrain.grammar.grammar import Grammar
 from constrain.tokenizers.base import Tokenizer
 

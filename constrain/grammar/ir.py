@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import NamedTuple, Protocol
 
@@ -201,6 +202,10 @@ class GrammarIR:
     stock : callable () -> tuple of Regular, optional
         Expressions that lexemes of many grammars of the front-end are made of.  The engine makes them beforehand, and
         finds them in lexemes by identity.  It says nothing about the grammar.
+    has_scarce_keys : callable () -> bool, optional
+        Whether a text may run short of the keys of ``distinct_keys``: from some beginning on there are only so many, or
+        few that are short for what an object needs.  Others may still follow, which may be much longer, or have much
+        longer values.  It may take some time to find out.
     make_events : callable () -> EventReader, optional
         Makes what reads the parts of a text (engine/event_stream.py), where the texts have parts with names.
     """
@@ -228,12 +233,21 @@ class GrammarIR:
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
+    has_scarce_keys: Callable[[], bool] | None = field(default=None, compare=False)
     make_events: Callable[[], EventReader] | None = field(default=None, compare=False)
 
     @property
     def marks(self) -> tuple[tuple[int, ...], ...]:
         """Lexemes, by mark: the engine reports where marked ones end, and conditions say what the marks mean."""
         return self.distinct_keys, tuple(chain.from_iterable(self.limited_keys))
+
+
+# So many answers are waited for.
+_MOST_QUESTIONS = 16
+
+
+def _has_scarce_keys(questions: tuple[Callable[[], bool], ...]) -> bool:
+    return len(questions) > _MOST_QUESTIONS or any(question() for question in questions)
 
 
 class GrammarBuilder:
@@ -253,6 +267,7 @@ class GrammarBuilder:
         self._distinct_keys: set[Symbol] = set()
         self.needs_distinct_keys = False
         self._limited_keys: dict[tuple[Symbol, ...], None] = {}
+        self._may_be_scarce: dict[Callable[[], bool], None] = {}
         self._token_lexemes: set[Symbol] = set()
         self._captures: dict[Symbol, CaptureRule] = {}
         self._skips: set[Symbol] = set()
@@ -368,6 +383,10 @@ class GrammarBuilder:
     def limit_keys(self, symbols: Iterable[Symbol]) -> None:
         """Note that these keys are those of an object of which there may be only so many."""
         self._limited_keys[tuple(sorted(set(symbols), reverse=True))] = None
+
+    def run_short_of_keys(self, is_scarce: Callable[[], bool]) -> None:
+        """Note that some keys are scarce if ``is_scarce()`` (:attr:`GrammarIR.has_scarce_keys`)."""
+        self._may_be_scarce[is_scarce] = None
 
     def own_lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The lexeme of this very object: what is known to come as one object need not be hashed, which takes time."""
@@ -555,6 +574,7 @@ class GrammarBuilder:
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
             needs_distinct_keys=self.needs_distinct_keys,
             limited_keys=tuple(tuple(~symbol for symbol in keys) for keys in self._limited_keys),
+            has_scarce_keys=partial(_has_scarce_keys, tuple(self._may_be_scarce)) if self._may_be_scarce else None,
             token_lexemes=tuple(~symbol for symbol in sorted(self._token_lexemes, reverse=True)),
             captures=tuple(self._captures.items()),
             skips=tuple(sorted(self._skips)),

@@ -41,6 +41,11 @@ def is_allowed(row: Bitmask, token: int) -> bool:
     return bool(int(row[token >> 5]) >> (token & 31) & 1)
 
 
+def ids_in_mask(row: Bitmask) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The tokens of one row of a bitmask: int64[n], increasing."""
+    return np.flatnonzero(np.unpackbits(row.astype("<i4").view(np.uint8), bitorder="little"))
+
+
 def allow(row: Bitmask, token: int) -> None:
     """Put a token into a row of a mask, int32[words]."""
     row[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import operator
 import weakref
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -285,7 +286,8 @@ class Budget:
         prepare(compiled)
         self._costs = compiled.kept(TokenCosts)
         keys = unique_keys_of(cursor)
-        if keys is not None and (compiled.ir.needs_distinct_keys or compiled.ir.limited_keys):
+        matters = compiled.ir.needs_distinct_keys or compiled.ir.limited_keys or self._costs.scarce_keys is not None
+        if keys is not None and matters:
             # They matter to what is left from the first token on: they may run out, or several are needed.
             keys.follow_from_start()
         plan = _without_repeated_keys(cursor)
@@ -385,7 +387,16 @@ class Budget:
         """The account with the plan behind a token, which leaves ``most``; None if the budget does not allow it."""
         account, steps = self.account, cursor._steps
         count = tokens_from(cursor.compiled, behind)
-        keys = _followed_keys(cursor)
+        keys, scarce = _followed_keys(cursor), self._costs.scarce_keys
+        if keys is not None and scarce is not None:
+            if count <= scarce.sure(cursor.compiled, keys.at(cursor), most):
+                return account.with_plan(steps + 1, [])
+            account = self._planned(cursor, account)
+            if token == account.planned(steps):
+                return account
+            more = self._more_by_plan(cursor, account)
+            found = scarce.rest_behind(cursor, keys, token, count, most, more)
+            return None if found is None else account.with_plan(steps + 1, found)
         if count <= most and (keys is None or count <= self._most_of_known(cursor, account, most, count)):
             return account.with_plan(steps + 1, [])
         account = self._planned(cursor, account)
@@ -438,12 +449,18 @@ class Budget:
 
     def _planned(self, cursor: Walk, account: Account) -> Account:
         """The account with a plan, if one is needed: where keys must not come again and no plan was made so far."""
-        steps = cursor._steps
+        steps, keys, scarce = cursor._steps, _followed_keys(cursor), self._costs.scarce_keys
         plan = account.plan(steps)
-        if _followed_keys(cursor) is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
+        if keys is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
             return account
-        plan = _without_repeated_keys(cursor) or completion(cursor.compiled, cursor)
+        distinct = _without_repeated_keys(cursor) if scarce is None else scarce.rest_at(cursor, keys)
+        plan = distinct or completion(cursor.compiled, cursor)
         return account.with_plan(steps, plan)
+
+    def _more_by_plan(self, cursor: Walk, account: Account) -> int:
+        """How many tokens more than the completion by the rules alone the plan takes, with which keys differ."""
+        plan = account.plan(cursor._steps)
+        return 0 if plan is None else max(len(plan) - tokens_from(cursor.compiled, cursor), 0)
 
     def _most_of_known(self, cursor: Walk, account: Account, most: int, highest: int) -> int:
         """The longest completion by the rules alone that leaves room for keys to be different; at most ``most``.
@@ -482,24 +499,34 @@ class Budget:
             return
         most = account.left - 1
         known = self._costs.of(compiled, cursor, most)
-        keys = _followed_keys(cursor)
-        if keys is not None:
+        keys, scarce = _followed_keys(cursor), self._costs.scarce_keys
+        if keys is None:
+            self._restrict_to(cursor, most, out, index)
+        elif scarce is None:
             enough = self._most_of_known(cursor, account, most, known.highest)
-            if enough < most:
-                most = enough
-                known = self._costs.of(compiled, cursor, most)
-        if most < known.highest or known.open_nodes:
-            if keys is not None:
+            if self._restrict_to(cursor, enough, out, index):
                 account = self._planned(cursor, account)
-            known.restrict(compiled.ctx, cursor._state, most, out, index)
-            if known.open_nodes:
-                self._costs.decide_open(compiled, cursor, known.open_nodes, most, out, index)
-            if self._is_small:
-                self._fill_by_search(cursor, account.left - 1, out[index])
+        elif known.open_nodes or known.highest > scarce.sure(compiled, keys.at(cursor), most):
+            account = self._planned(cursor, account)
+            more = self._more_by_plan(cursor, account)
+            scarce.restrict(cursor, keys, most, more, partial(self._restrict_to, cursor), out, index)
         planned = account.planned(cursor._steps)
         if planned >= 0:
             allow(out[index], planned)
         self.account = account
+
+    def _restrict_to(self, cursor: Walk, most: int, out: Bitmask, index: int) -> bool:
+        """Make a mask that of the tokens whose known completion takes ``most`` at most; False if that is any token."""
+        compiled = cursor.compiled
+        known = self._costs.of(compiled, cursor, most)
+        if most >= known.highest and not known.open_nodes:
+            return False
+        known.restrict(compiled.ctx, cursor._state, most, out, index)
+        if known.open_nodes:
+            self._costs.decide_open(compiled, cursor, known.open_nodes, most, out, index)
+        if self._is_small:
+            self._fill_by_search(cursor, most, out[index])
+        return True
 
     def _fill_by_search(self, cursor: Walk, most: int, row: Any) -> None:
         """Allow also the tokens after which a search finds a completion that fits."""

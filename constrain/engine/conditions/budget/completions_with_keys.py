@@ -33,11 +33,24 @@ _QUOTE: Final = ord('"')
 
 _MOST_KEYS = 4096
 
+# What completes a text, by the state and the keys where it has come to.
+Rests = dict[tuple[int, bytes], bytes]
 
-def without_repeated_keys(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> list[int] | None:
+NO_WAY = "no way to complete the text without a key that comes again was found"
+
+
+def without_repeated_keys(
+    compiled: GrammarTables, place: Place, keys: ObjectKeys, known: Rests | None = None
+) -> list[int] | None:
     """The tokens of a completion in which no key comes again; None if the known one is such, or there is none.
 
     The keys are those at the place.  The caller holds the lock of the compiled grammar.
+
+    Parameters
+    ----------
+    known : dict, optional
+        What has been found so far, of which use is made, and to which what is found is added.  It is of no more use
+        once states have got new numbers.
 
     Raises
     ------
@@ -45,23 +58,34 @@ def without_repeated_keys(compiled: GrammarTables, place: Place, keys: ObjectKey
         If none is found.
     """
     done = b""
+    steps: _KeySteps | None = None
+    known = {} if known is None else known
+    generation = compiled.generation
+    # The places on the way, and how much was done at each.
+    way: list[tuple[tuple[int, bytes], int]] = []
     for _ in range(_MOST_KEYS):
-        rest = _completion(compiled, place)
+        here = place._state, keys.signature()
+        is_known = bool(done) and here in known and compiled.generation == generation
+        rest = known[here] if is_known else _completion(compiled, place)
         if rest is None:
             return None
-        begin = _repeated_key(keys, rest)
+        begin = None if is_known else _repeated_key(keys, rest)
         if begin is None:
             tokens = fewest_tokens(compiled, done + rest) if done else None
             if done and tokens is None:
                 break
+            if compiled.generation == generation:
+                known.update({before: (done + rest)[length:] for before, length in way})
             return tokens
+        way.append((here, len(done)))
         place, keys = _after(compiled, place, rest[:begin]), _with(keys, rest[:begin])
-        key = _new_key(compiled, place, keys)
+        steps = steps or _KeySteps(compiled)
+        key = _new_key(compiled, place, keys, steps)
         if key is None:
             break
         place, keys = _after(compiled, place, key), _with(keys, key)
         done += rest[:begin] + key
-    raise ConstrainError("no way to complete the text without a key that comes again was found")
+    raise ConstrainError(NO_WAY)
 
 
 def _completion(compiled: GrammarTables, place: Place) -> bytes | None:
@@ -74,6 +98,9 @@ def _completion(compiled: GrammarTables, place: Place) -> bytes | None:
 
 def _repeated_key(keys: ObjectKeys, data: bytes) -> int | None:
     """Where the first key begins in some bytes that was there before; None if there is none."""
+    # Mostly there is none, and all can be read at once.
+    if _with(keys, data).status != REPEATED_KEY:
+        return None
     ahead = keys.copy()
     begin = 0
     for place in range(len(data)):
@@ -100,12 +127,11 @@ def _with(keys: ObjectKeys, data: bytes) -> ObjectKeys:
     return behind
 
 
-def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> bytes | None:
+def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys, steps: _KeySteps) -> bytes | None:
     """How the key under way goes on to one that is not there: up to its end, or to where no other one begins so.
 
     The one is found that costs least with the completion behind it, as long as no state gets another number.
     """
-    steps = _KeySteps(compiled)
     order = count()
     # The cost, and how it is put together; whether no key that is there begins so; the bytes; and where that is, or the
     # place and the keys before the last byte.

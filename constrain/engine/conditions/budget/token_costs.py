@@ -19,6 +19,7 @@ from constrain.engine.conditions.budget.masks import (
     forbid_tokens,
     group_tokens,
 )
+from constrain.engine.conditions.budget.scarce_keys import ScarceKeyCosts
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_WAYS, STATES, TOKEN_COSTS
@@ -100,9 +101,13 @@ class TokenCosts:
         allowed by a budget, whatever the text is.
     generation : int
         That of the compiled grammar whose states these are.
+    scarce_keys : ScarceKeyCosts, optional
+        For a grammar with such keys.
     """
 
     def __init__(self, compiled: GrammarTables) -> None:
+        has_scarce_keys = compiled.ir.has_scarce_keys
+        self.scarce_keys = ScarceKeyCosts(compiled) if has_scarce_keys is not None and has_scarce_keys() else None
         self._states: dict[int, StateCosts] = {}
         self.enough: dict[int, int] = {}
         self.generation = compiled.generation
@@ -151,7 +156,10 @@ class TokenCosts:
         self._size += new.size
         self._states[place._state] = new
         if not new.open_nodes:
-            self.enough[place._state] = 1 + max(2 * new.highest + ROOM_FOR_KEYS, new.valid_from)
+            ample = 2 * new.highest + ROOM_FOR_KEYS
+            if self.scarce_keys is not None:
+                ample = max(ample, self.scarce_keys.ample(compiled, new.highest))
+            self.enough[place._state] = 1 + max(ample, new.valid_from)
         return new
 
     def _by_groups(self, compiled: GrammarTables, place: Place) -> StateCosts | None:

@@ -214,6 +214,13 @@ class ObjectKeys:
         rest = f"{memory[ESCAPE]} {memory[CODE]} {memory[HIGH]} {memory[MODE]} ".encode()
         return rest + self._table(KEY_BYTES)[memory[BEGIN] : memory[N_BYTES]].tobytes()
 
+    def signature(self) -> bytes:
+        """What all of it comes to: the same for two texts that go on in the same ways."""
+        memory = self.memory
+        scalars: bytes = memory[MODE : N_LIMITED + 1].tobytes()
+        frames: bytes = self._table(FRAMES)[: memory[DEPTH]].tobytes()
+        return scalars + frames + self.records()[:, :2].tobytes() + self.text(0, int(memory[N_BYTES]))
+
     def bytes_taken(self) -> set[int] | None:
         """The bytes with which the key under way goes on like one that is there, and quote and backslash.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from constrain.errors import LimitError
 from constrain.grammar import utf8
 from constrain.grammar.derivatives import Automaton, byte_classes
 from constrain.grammar.json_schema.lexical.texts import Every, Some, Text, Without, Words, automaton, members, plain
@@ -16,6 +17,9 @@ from constrain.grammar.json_schema.normal.few_values import few_words
 
 # How many steps counting may take: about a second.
 _MOST_STEPS = 400_000
+
+# The same for finding out whether they run short, a tenth of that at most: if it is not clear, budgets take more care.
+_FEW_STEPS = 5_000
 
 _State = tuple[int, ...]
 
@@ -31,6 +35,17 @@ def count_texts(text: Text, most: int) -> int:
     found = _Combination(text).count(most, _MOST_STEPS)
     # Of some formats it is known how to get at short strings.
     return len(few_words(text, most)) if found is None else found
+
+
+@lru_cache(maxsize=1024)
+def runs_short(text: Text) -> bool:
+    """Whether some beginning goes on in only so many ways; True also where that is not clear."""
+    if _words(text) is not None:
+        return True
+    try:
+        return _Combination(text).runs_short(_FEW_STEPS)
+    except LimitError:
+        return True
 
 
 def _words(text: Text) -> frozenset[str] | None:
@@ -147,6 +162,14 @@ class _Combination:
                         following[then] = following.get(then, 0) + number * ways
             layer = following
         return found
+
+    def runs_short(self, limit: int) -> bool:
+        """Whether some beginning is the end of a string and of nothing longer; True if ``limit`` steps do not tell."""
+        alive = self._alive(limit)
+        if alive is None:
+            return True
+        # A string that only so many follow has a longest among these.
+        return not all(any(then in alive for then, _ in self._successors(state)) for state in alive)
 
     def _alive(self, limit: int) -> set[_State] | None:
         """The states from which a string can be ended; None if there are more than can be seen in ``limit`` steps."""

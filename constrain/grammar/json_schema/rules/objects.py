@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -11,7 +12,8 @@ from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.layout import named_keys, other_keys
 from constrain.grammar.json_schema.lexical.strings import is_text
-from constrain.grammar.json_schema.lexical.texts import Words, contains, every, spelled, without
+from constrain.grammar.json_schema.lexical.texts import Every, Text, Without, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.normal.count_texts import runs_short
 from constrain.grammar.json_schema.normal.few_values import members_of
 from constrain.grammar.json_schema.normal.key_classes import KeyClass, count_keys, is_inexhaustible, key_classes
 from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode
@@ -24,6 +26,9 @@ from constrain.grammar.regular import EPSILON
 
 MAX_COUNTED = 10_000
 """Of so many keys or more in one class, an object is taken never to have all."""
+
+# Of endlessly many keys so many are short, whatever pattern they follow.
+_ALWAYS_SHORT = 4
 
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
@@ -326,8 +331,13 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
             body = spelled(keys, spelling)
             first, following = layout.key(body), layout.next_key(body)
         members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False, most))
-        if not is_inexhaustible(keys):
+        is_endless = is_inexhaustible(keys)
+        if not is_endless:
             scarce.append(members[-1])
+        if further > _ALWAYS_SHORT and keys != rest:
+            context.builder.run_short_of_keys(_AreScarce(None))
+        elif not is_endless:
+            context.builder.run_short_of_keys(_AreScarce(_without_words(keys)))
     if node.some and (node.high is not None or any(most is not None for most in counts)):
         # At times there may only be keys of one class.
         for one in scarce:
@@ -336,6 +346,23 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
         # Where a key of any kind may come, there is always another one.
         context.builder.limit_keys(key for one in members for key in (one.first_key, one.next_key))
     return members, further
+
+
+@dataclass(frozen=True)
+class _AreScarce:
+    """Whether some keys are scarce; None if it is known that they are."""
+
+    keys: Text | None
+
+    def __call__(self) -> bool:
+        return self.keys is None or runs_short(self.keys)
+
+
+def _without_words(keys: Text) -> Text:
+    """The same keys and some more: without so many names endlessly many are still endlessly many."""
+    if not isinstance(keys, Every):
+        return keys
+    return every(*[item for item in keys.items if not (isinstance(item, Without) and isinstance(item.item, Words))])
 
 
 def _has_value(context: Context, handle: Handle) -> bool:

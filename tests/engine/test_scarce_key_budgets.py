@@ -1,0 +1,92 @@
+"""Budgets where keys are limited: the next key may be far longer than the rules say, and so may its value."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+import constrain
+from bench.fuzz import budgets, vocabularies
+from bench.fuzz.protocol import Counts
+
+LONG = "a_name_that_takes_many_tokens"
+NAMES = {"type": "object", "propertyNames": {"enum": ["x", "yy", LONG]}, "additionalProperties": {"const": 1}}
+KIND = {"type": "object", "required": ["kind"], "additionalProperties": False}
+
+SCHEMAS: dict[str, Any] = {
+    "names": NAMES,
+    "names, two of them": {**NAMES, "minProperties": 2},
+    "array of them": {"type": "array", "items": {**NAMES, "minProperties": 2}},
+    "something shorter": {"anyOf": [{"const": 0}, {**NAMES, "minProperties": 2}]},
+    "a pattern": {"type": "object", "patternProperties": {"^(a|ab{40})$": {"const": 1}}, "additionalProperties": False},
+    "values": {
+        "type": "object",
+        "minProperties": 2,
+        "patternProperties": {
+            "^[ab]$": {"type": "integer"},
+            "^c$": {"type": "array", "minItems": 20, "items": {"const": 1}},
+        },
+        "additionalProperties": False,
+    },
+    "recursive": {
+        "$defs": {"n": {**NAMES, "additionalProperties": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/n"}]}}},
+        "$ref": "#/$defs/n",
+    },
+    "by kind": {
+        "anyOf": [
+            {**NAMES, "properties": {"kind": {"type": "string", "pattern": "^[a-m]"}}, "minProperties": 2},
+            {**KIND, "properties": {"kind": {"type": "string", "pattern": "^[n-z]"}}},
+        ]
+    },
+}
+
+
+def texts(schema: Any, seed: int, options: dict[str, Any]) -> int:
+    """Texts under some budgets, each held against what a budget promises; how many: 0 if the schema takes none."""
+    rng, counts = random.Random(seed), Counts()
+    try:
+        grammar = constrain.Grammar.from_json_schema(schema, **options)
+        compiled = constrain.CompiledGrammar(grammar.ir, vocabularies.small())
+        shortest = len(constrain.Matcher(compiled).completion())
+    except constrain.ConstrainError:
+        return 0
+    for more in (0, 1, 2, 3, 5, 8, 13, 30, 60):
+        wrong = budgets.walk(compiled, shortest + more, rng, counts)
+        assert not wrong, (schema, wrong)
+    return counts["texts"]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("seed", range(4))
+def test_each_text_ends_in_time(name: str, seed: int) -> None:
+    options = [{"whitespace": "compact"}, {}, {"property_order": "any", "whitespace": "compact"}][seed % 3]
+    assert texts(SCHEMAS[name], seed, options) == 9
+
+
+def test_random_objects() -> None:
+    made = 0
+    for seed in range(60):
+        made += texts(budgets.with_limited_keys(random.Random(seed)), seed, {"whitespace": "compact"})
+    assert made > 300
+
+
+def test_what_fits_is_allowed() -> None:
+    """Not only the cheapest text: the longest key, if it is written in as many tokens as there are."""
+    vocabulary = vocabularies.small()
+    compiled = constrain.GrammarCompiler(vocabulary).compile(
+        constrain.Grammar.from_json_schema({**NAMES, "minProperties": 2}, whitespace="compact")
+    )
+    by_text = {text: token for token, text in enumerate(vocabulary.tokens)}
+    for keys in (["x", "yy"], [LONG, "x"], ["yy", LONG], ["x", "yy", LONG], [LONG, "yy", "x"]):
+        text = json.dumps(dict.fromkeys(keys, 1), separators=(",", ":")).encode()
+        tokens = []
+        while text:
+            size = max(size for size in range(1, len(text) + 1) if text[:size] in by_text)
+            tokens.append(by_text[text[:size]])
+            text = text[size:]
+        matcher = constrain.Matcher(compiled, max_tokens=len(tokens))
+        assert matcher.accept_tokens(tokens), keys
+        assert matcher.is_accepting()

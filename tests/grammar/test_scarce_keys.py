@@ -1,0 +1,57 @@
+"""Which keys a text may run short of: what the front-end finds out for budgets."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+import constrain
+
+REFUSED: dict[str, Any] = {"additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"propertyNames": {"enum": ["a", "bbb"]}}, True),
+        ({"patternProperties": {"^(a|ab{9})$": {}}, **REFUSED}, True),
+        ({"patternProperties": {"^(a|b*)$": {}}, **REFUSED}, True),
+        ({"patternProperties": {"^a*$": {}}, **REFUSED}, False),
+        ({"patternProperties": {"^[a-z]{1,5}$": {}}, **REFUSED}, True),
+        ({"patternProperties": {"^[a-z]+$": {}}, **REFUSED}, False),
+        ({"patternProperties": {"^x-": {}}, **REFUSED}, False),
+        # What is left of all keys: one, and endlessly many.
+        ({"patternProperties": {"[\\s\\S]": {"const": 1}}, "additionalProperties": {"const": 2}}, True),
+        ({"patternProperties": {"^[a-z_]+$": {"const": 1}}, "additionalProperties": {"const": 2}}, False),
+        ({"patternProperties": {"^[a-z_]+$": {"const": 1}}, "properties": {"A": {}, "b": {}}}, False),
+        # Endlessly many, of which each is longer than the one before.
+        ({"patternProperties": {"^a*$": {}}, "minProperties": 20, **REFUSED}, True),
+        ({"minProperties": 20}, False),
+        ({"properties": {"a": {}, "b": {}}, **REFUSED}, False),
+        ({}, False),
+    ],
+)
+def test_scarce_keys(schema: Any, expected: bool) -> None:
+    ir = constrain.Grammar.from_json_schema({"type": "object", **schema}).ir
+    again = pickle.loads(pickle.dumps(ir))
+    for each in (ir, again):
+        found = each.has_scarce_keys is not None and each.has_scarce_keys()
+        assert found is expected
+
+
+@pytest.mark.parametrize(("count", "expected"), [(3, False), (40, True)])
+def test_many_kinds_of_keys_are_taken_for_scarce(count: int, expected: bool) -> None:
+    """Each of them would have to be looked at, which takes time."""
+    objects = {
+        f"p{size}": {
+            "type": "object",
+            "patternProperties": {f"^{'a' * size}[a-c]+$": {"const": 1}},
+            "additionalProperties": {"const": 0},
+        }
+        for size in range(count)
+    }
+    ir = constrain.Grammar.from_json_schema({"type": "object", "properties": objects}).ir
+    assert ir.has_scarce_keys is not None
+    assert ir.has_scarce_keys() is expected
