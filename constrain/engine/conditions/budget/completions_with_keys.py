@@ -68,6 +68,8 @@ def without_repeated_keys(
         is_known = bool(done) and here in known and compiled.generation == generation
         rest = known[here] if is_known else _completion(compiled, place)
         if rest is None:
+            if done:
+                break
             return None
         begin = None if is_known else _repeated_key(keys, rest)
         if begin is None:
