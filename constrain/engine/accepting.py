@@ -11,11 +11,12 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import NOTE
 from constrain.engine.cursor import ALWAYS_ASKS_AT, Saved
 from constrain.engine.history import BEFORE
-from constrain.engine.masks.batches import check_matchers, hold_locks
+from constrain.engine.masks.batches import check_matchers, contexts_of, hold_locks
 from constrain.engine.masks.known_batches import push_tokens
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
-from constrain.engine.parser.configurations import ENDED
+from constrain.engine.parser.configurations import ENDED, LOST
+from constrain.engine.storage.statuses import NO_STATE
 from constrain.errors import ConstrainError
 
 
@@ -87,37 +88,32 @@ def _take_together(
     busy: set[CompiledGrammar],
 ) -> list[int]:
     """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones; the others."""
-    chosen: list[int] | range = range(len(matchers))
-    others: list[int] = []
     states = [matcher._state for matcher in matchers]
-    kinds = [matcher._kinds[token] for matcher, token in zip(matchers, tokens, strict=True)]
     companions = [matcher._companion_at for matcher in matchers]
-    asks_always = ALWAYS_ASKS_AT in companions
-    if busy or asks_always or any(kinds):
-        # The token is one of text.
-        plain = [not kind and grammar not in busy for kind, grammar in zip(kinds, grammars, strict=True)]
-        if asks_always:
-            for position, matcher in enumerate(matchers):
-                if matcher._asking and plain[position]:
-                    plain[position] = matcher._is_unasked()
+    kinds = [matcher._kinds[token] for matcher, token in zip(matchers, tokens, strict=True)]
+    # In place of the state of one that is to be asked: none is known there.
+    if any(kinds):
+        # The token is not one of text.
+        states = [LOST if kind else state for kind, state in zip(kinds, states, strict=True)]
+    if ALWAYS_ASKS_AT in companions:
+        for position, matcher in enumerate(matchers):
+            if matcher._asking and grammars[position] not in busy:
+                if matcher._is_unasked():
                     companions[position] = matcher._unasked_companion_at
-        chosen, others = ([place for place in chosen if plain[place] == which] for which in (True, False))
-        if not chosen:
-            return others
-        matchers, grammars = [matchers[place] for place in chosen], [grammars[place] for place in chosen]
-        tokens, states = [tokens[place] for place in chosen], [states[place] for place in chosen]
-        companions = [companions[place] for place in chosen]
+                else:
+                    states[position] = LOST
     count = len(matchers)
     results = np.empty(count, np.int64)
     push_tokens(
-        np.fromiter([grammar.context_address for grammar in grammars], np.int64, count),
+        contexts_of(grammars, busy),
         np.fromiter(states, np.int64, count),
         np.fromiter(tokens, np.int64, count),
         np.fromiter(companions, np.int64, count),
         results,
     )
-    pushed = zip(chosen, matchers, grammars, states, tokens, results.tolist(), strict=True)
-    for position, matcher, grammar, state, token, result in pushed:
+    others: list[int] = []
+    pushed = zip(matchers, grammars, states, tokens, results.tolist(), strict=True)
+    for position, (matcher, grammar, state, token, result) in enumerate(pushed):
         if 0 < result < WITHOUT_QUESTION:
             taken[position] = True
             # As in Matcher.accept_token.
@@ -127,7 +123,7 @@ def _take_together(
             if matcher._unasked_companion is not NO_COMPANION:
                 matcher._note = result >> WORD_SHIFT | matcher._note & NOTE
         elif result:
-            if matcher._unasked_companion is not NO_COMPANION:
+            if matcher._unasked_companion is not NO_COMPANION and result != NO_STATE:
                 # It may have read the token, which is taken by itself now.
                 matcher._rewind()
             others.append(position)

@@ -21,6 +21,7 @@ import numpy as np
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.masks.known_batches import write_known_masks
 from constrain.engine.matcher import Matcher
+from constrain.engine.parser.configurations import LOST
 from constrain.engine.storage.tables import NO_TABLES
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
@@ -30,6 +31,8 @@ from constrain.forking import call_in_child
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
 Result = TypeVar("Result")
+
+_NO_TABLES_AT: int = NO_TABLES.__array_interface__["data"][0]
 
 
 def fill_next_token_bitmask_batch(
@@ -172,24 +175,25 @@ def _fill_known(
     busy: set[CompiledGrammar],
 ) -> list[int]:
     """Write the rows that are known, under the locks of grammars that are not ``busy``; the places of the others."""
+    states = [matcher._state for matcher in matchers]
     # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.
-    noted = [position for position, matcher in enumerate(matchers) if matcher._note]
-    if busy:
-        noted = [position for position in noted if grammars[position] not in busy]
-    waiting = [position for position in noted if not matchers[position]._has_plain_mask()]
-    if busy:
-        waiting += [position for position, grammar in enumerate(grammars) if grammar in busy]
-    if waiting:
-        positions = np.delete(np.arange(len(matchers)), waiting)
-        matchers = [matchers[position] for position in positions]
-        grammars = [grammars[position] for position in positions]
-        rows = rows[positions]
+    for position, matcher in enumerate(matchers):
+        if matcher._note and grammars[position] not in busy and not matcher._has_plain_mask():
+            states[position] = LOST
     count = len(matchers)
-    states = np.fromiter([matcher._state for matcher in matchers], np.int64, count)
-    contexts = np.fromiter([grammar.context_address for grammar in grammars], np.int64, count)
     found = np.empty(count, np.int64)
-    missing = found[: write_known_masks(contexts, states, rows, out, found)]
-    return positions[missing].tolist() + waiting if waiting else missing.tolist()  # type: ignore[no-any-return]
+    missing = write_known_masks(contexts_of(grammars, busy), np.fromiter(states, np.int64, count), rows, out, found)
+    return found[:missing].tolist()  # type: ignore[no-any-return]
+
+
+def contexts_of(grammars: list[CompiledGrammar], busy: set[CompiledGrammar]) -> Int64Array:
+    """The address of each grammar's ``ctx``, for kernels: int64[n].  In a busy one no state is known."""
+    found = [grammar.context_address for grammar in grammars]
+    if busy:
+        found = [
+            _NO_TABLES_AT if grammar in busy else address for grammar, address in zip(grammars, found, strict=True)
+        ]
+    return np.fromiter(found, np.int64, len(found))
 
 
 def _fill(matchers: list[Matcher], rows: Int64Array, out: Bitmask, positions: list[int]) -> None:
