@@ -69,7 +69,7 @@ def main(count: int, seed: int, scarce: bool) -> None:
         if not texts:
             continue
         seen += 1
-        if scarce and not (grammar.ir.has_scarce_keys is not None and grammar.ir.has_scarce_keys()):
+        if scarce and not grammar.ir.has_scarce_keys():
             continue
         done += 1
         tokens = [int(token) for token in tokenizer.encode(texts[0]).ids]

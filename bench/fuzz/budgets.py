@@ -10,14 +10,13 @@ import numpy as np
 import constrain
 from bench.fuzz import schemas_made, scripts, vocabularies
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind
+from constrain.engine.vocabulary.bitmasks import ids_in_mask
 
 
 def _allowed(matcher: constrain.Matcher, mask: np.ndarray) -> np.ndarray:
     mask.fill(-1)
     matcher.fill_next_token_bitmask(mask)
-    bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
-    found: np.ndarray = np.flatnonzero(bits)
-    return found
+    return ids_in_mask(mask[0])
 
 
 def _accepted(matcher: constrain.Matcher, size: int) -> list[int]:

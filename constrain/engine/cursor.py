@@ -20,19 +20,13 @@ from constrain.engine.parser.companions import (
     unpack,
 )
 from constrain.engine.parser.configurations import ENDED, LOST
+from constrain.engine.storage.tables import array_address
 from constrain.engine.transaction import transact
 from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_again
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.grammar.tokens import MARK_BYTE
 
-
-def address_of(companion: Int64Array) -> int:
-    """Where a companion is in memory."""
-    address: int = companion.__array_interface__["data"][0]
-    return address
-
-
-NO_COMPANION_AT, ALWAYS_ASKS_AT = address_of(NO_COMPANION), address_of(ALWAYS_ASKS)
+NO_COMPANION_AT, ALWAYS_ASKS_AT = array_address(NO_COMPANION), array_address(ALWAYS_ASKS)
 """The addresses of what stands for no companion, and for conditions that have to be asked about each token."""
 
 
@@ -167,7 +161,7 @@ class Cursor:
             if brought is not NO_COMPANION:
                 companion = brought
         if companion is not self._unasked_companion:
-            self._unasked_companion, self._unasked_companion_at = companion, address_of(companion)
+            self._unasked_companion, self._unasked_companion_at = companion, array_address(companion)
         self._note, self._asking = note, asking
         if asking:
             self._companion, self._companion_at = ALWAYS_ASKS, ALWAYS_ASKS_AT

@@ -409,6 +409,13 @@ class GrammarTables:
         """Whether a place's text is a sentence.  The caller holds the lock."""
         return bool(states.accepts(self.ctx, place._state))
 
+    def only_lexer_state(self, place: Place) -> int | None:
+        """The lexer state of a place, if it has one configuration.  The caller holds the lock."""
+        record = self._tables.array(t.STATES)[place._state]
+        if record["count"] != 1:
+            return None
+        return int(self._tables.array(t.CONFIGURATIONS)[record["offset"]]["lexer_state"])
+
     def lexeme(self, index: int) -> tuple[str, Regular]:
         """The name and the language of a lexeme: one of the grammar's, or beyond them one that was made for a text."""
         known = len(self.ir.lexemes)

@@ -125,6 +125,14 @@ _SPENT_AT_ONCE = 32
 _CHAIN_LIMIT = 64
 
 
+# So many answers are waited for.
+_MOST_QUESTIONS = 16
+
+
+def _has_scarce_keys(questions: tuple[Callable[[], bool], ...]) -> bool:
+    return len(questions) > _MOST_QUESTIONS or any(question() for question in questions)
+
+
 def _plain_error(reason: str, place: str) -> ConstrainError:
     return GrammarError(f"{place}: {reason}" if place else reason)
 
@@ -202,7 +210,7 @@ class GrammarIR:
     stock : callable () -> tuple of Regular, optional
         Expressions that lexemes of many grammars of the front-end are made of.  The engine makes them beforehand, and
         finds them in lexemes by identity.  It says nothing about the grammar.
-    has_scarce_keys : callable () -> bool, optional
+    has_scarce_keys : callable () -> bool
         Whether a text may run short of the keys of ``distinct_keys``: from some beginning on there are only so many, or
         few that are short for what an object needs.  Others may still follow, which may be much longer, or have much
         longer values.  It may take some time to find out.
@@ -233,21 +241,13 @@ class GrammarIR:
     make_error: Callable[[str, str], ConstrainError] = field(default=_plain_error, compare=False)
     describe: Describer = field(default=by_name, compare=False)
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
-    has_scarce_keys: Callable[[], bool] | None = field(default=None, compare=False)
+    has_scarce_keys: Callable[[], bool] = field(default=partial(_has_scarce_keys, ()), compare=False)
     make_events: Callable[[], EventReader] | None = field(default=None, compare=False)
 
     @property
     def marks(self) -> tuple[tuple[int, ...], ...]:
         """Lexemes, by mark: the engine reports where marked ones end, and conditions say what the marks mean."""
         return self.distinct_keys, tuple(chain.from_iterable(self.limited_keys))
-
-
-# So many answers are waited for.
-_MOST_QUESTIONS = 16
-
-
-def _has_scarce_keys(questions: tuple[Callable[[], bool], ...]) -> bool:
-    return len(questions) > _MOST_QUESTIONS or any(question() for question in questions)
 
 
 class GrammarBuilder:
@@ -574,7 +574,7 @@ class GrammarBuilder:
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
             needs_distinct_keys=self.needs_distinct_keys,
             limited_keys=tuple(tuple(~symbol for symbol in keys) for keys in self._limited_keys),
-            has_scarce_keys=partial(_has_scarce_keys, tuple(self._may_be_scarce)) if self._may_be_scarce else None,
+            has_scarce_keys=partial(_has_scarce_keys, tuple(self._may_be_scarce)),
             token_lexemes=tuple(~symbol for symbol in sorted(self._token_lexemes, reverse=True)),
             captures=tuple(self._captures.items()),
             skips=tuple(sorted(self._skips)),

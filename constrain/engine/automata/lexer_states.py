@@ -13,10 +13,10 @@ from constrain.engine.automata.derivatives import known_derivative
 from constrain.engine.automata.expressions import COMPLEX_FLAG, EMPTY, EPSILON, UNKNOWN, is_nullable
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import i32, push_pair, room, set_used, used
+from constrain.engine.storage.access import push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
-from constrain.engine.storage.header import CLASSES, CTX, RESULT2
+from constrain.engine.storage.header import CLASSES, CTX, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,
@@ -257,12 +257,12 @@ def leads_on(ctx, state, byte_class):
     return int64(0)
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64))
-def members_after(ctx, slot, offset, count, byte):
-    """Push on WORK_STACK what ``count`` members, at ``offset`` in a table, are after a byte; how many, FAIL, LIMIT."""
+@njit_inner(RESULT3)
+def _members_after(ctx, offset, count, byte):
+    """Push on WORK_STACK what ``count`` members, at ``offset``, are after a byte; how many, FAIL, LIMIT."""
     base = used(ctx, t.WORK_STACK)
     for i in range(count):
-        pool = i32(ctx, slot)
+        pool = t.lexer_members(ctx)
         lexeme = pool[offset + 2 * i]
         before = int64(pool[offset + 2 * i + 1])
         expression = known_derivative(ctx, before, byte)
@@ -289,7 +289,7 @@ def next_lexer_state(ctx, state, byte_class):
     base = used(ctx, t.WORK_STACK)
     offset = t.lexer_states(ctx)[state].offset
     count = t.lexer_states(ctx)[state].count
-    after = members_after(ctx, t.LEXER_MEMBERS, offset, count, byte)
+    after = _members_after(ctx, offset, count, byte)
     if after > 0 and used(ctx, t.LEXEME_ROLES):
         after = far_call(ctx, F_SETTLE, base, after)
     if after <= 0:

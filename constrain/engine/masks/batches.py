@@ -22,7 +22,7 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.masks.known_batches import write_known_masks
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.configurations import LOST
-from constrain.engine.storage.tables import NO_TABLES
+from constrain.engine.storage.tables import NO_TABLES, array_address
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
 from constrain.errors import ConstrainError
@@ -32,7 +32,7 @@ Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
 Result = TypeVar("Result")
 
-_NO_TABLES_AT: int = NO_TABLES.__array_interface__["data"][0]
+_NO_TABLES_AT = array_address(NO_TABLES)
 
 
 def fill_next_token_bitmask_batch(

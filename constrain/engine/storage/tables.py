@@ -139,13 +139,14 @@ _TEMPLATE[HEADER::3] = _OFFSETS
 _TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in t.SPECS]
 
 
-def _address(array: np.ndarray[Any, Any]) -> int:
+def array_address(array: np.ndarray[Any, Any]) -> int:
+    """Where an array is in memory."""
     return int(array.__array_interface__["data"][0])
 
 
 def sharing(arrays: dict[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The ``shared`` of :class:`Tables`: memory of others, by slot."""
-    tables = [(slot, _address(array), array.nbytes // _ITEM_BYTES[slot]) for slot, array in arrays.items()]
+    tables = [(slot, array_address(array), array.nbytes // _ITEM_BYTES[slot]) for slot, array in arrays.items()]
     return np.array(tables, np.int64).reshape(-1)
 
 
@@ -343,7 +344,7 @@ class Tables:
         self.nbytes += array.nbytes - (0 if old is None else old.nbytes)
         self._moved[slot] = array
         place = HEADER + 3 * slot
-        self.ctx[place] = _address(array)
+        self.ctx[place] = array_address(array)
         self.ctx[place + 1] = array.shape[0] // t.NUMBERS_IN[slot]
 
     def _resize(self, slot: int, capacity: int) -> None:

@@ -536,13 +536,15 @@ def _placed(error: GrammarError, definitions: Definitions) -> GrammarError:
 
     Where rules collide, it is at the one that stands first in the text.
     """
-    for pattern in (_COLLIDING, _NAMED):
+
+    def named(pattern: re.Pattern[str]) -> list[Definition]:
         names = [found[found.lastindex or 0] for found in pattern.finditer(error.reason)]
-        named = [definitions.by_name[name] for name in names if name in definitions.by_name]
-        here = [definition for definition in named if not definition.source.name]
-        if here:
-            first = min(here, key=lambda each: place_of(each.token)) if pattern is _COLLIDING else here[0]
-            return first.source.error(error.reason, first.token)
+        known = [definitions.by_name[name] for name in names if name in definitions.by_name]
+        return [definition for definition in known if not definition.source.name]
+
+    found = sorted(named(_COLLIDING), key=lambda each: place_of(each.token)) or named(_NAMED)
+    if found:
+        return found[0].source.error(error.reason, found[0].token)
     for definition in definitions.by_name.values():
         for body in definition.bodies:
             for token in body.contents.literals:

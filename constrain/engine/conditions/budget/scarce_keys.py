@@ -39,12 +39,10 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.mask_memo import write_mask
 from constrain.engine.storage.schemas import (
-    CONFIGURATIONS,
     EXPRESSION_COSTS,
     LEXEMES,
     LEXER_STATES,
     REST_COSTS,
-    STATES,
     SYMBOLS,
 )
 from constrain.engine.storage.statuses import REPEATED_KEY
@@ -203,10 +201,11 @@ class ScarceKeyCosts:
 
     def _untried(self, cursor: Walk, condition: UniqueKeys, sure: int, most: int, more: int) -> int | None:
         """The most that completions by the rules may take behind tokens without a quote; None if these are tried."""
-        if is_within_value(cursor.compiled, cursor, condition.at(cursor)):
+        keys = condition.at(cursor)
+        if _is_within_value(cursor.compiled, cursor, keys):
             # What follows may be joined to the string's end in other tokens here and there.
             return max(sure, most - more - (2 if more else 0))
-        keys, count = condition.at(cursor), self._count_at(cursor)
+        count = self._count_at(cursor)
         if not keys.is_in_key():
             return sure if count > _MANY else None
         # The more there is to come, the longer a token takes.
@@ -281,13 +280,9 @@ class ScarceKeyCosts:
         return found
 
 
-def is_within_value(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> bool:
+def _is_within_value(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> bool:
     """Whether a place is within one string that is a value, and nothing else is under way."""
     if keys.memory[MODE] != IN_VALUE:
         return False
-    tables = compiled._tables
-    record = tables.array(STATES)[place._state]
-    if record["count"] != 1:
-        return False
-    lexer_state = tables.array(CONFIGURATIONS)[record["offset"]]["lexer_state"]
-    return bool(tables.array(LEXER_STATES)[lexer_state]["count"] == 1)
+    lexer_state = compiled.only_lexer_state(place)
+    return lexer_state is not None and bool(compiled._tables.array(LEXER_STATES)[lexer_state]["count"] == 1)

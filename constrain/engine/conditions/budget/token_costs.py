@@ -22,7 +22,7 @@ from constrain.engine.conditions.budget.masks import (
 from constrain.engine.conditions.budget.scarce_keys import ScarceKeyCosts
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.storage.schemas import CONFIGURATIONS, OPEN_NODES, SEARCH_WAYS, STATES, TOKEN_COSTS
+from constrain.engine.storage.schemas import OPEN_NODES, SEARCH_WAYS, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
@@ -106,8 +106,7 @@ class TokenCosts:
     """
 
     def __init__(self, compiled: GrammarTables) -> None:
-        has_scarce_keys = compiled.ir.has_scarce_keys
-        self.scarce_keys = ScarceKeyCosts(compiled) if has_scarce_keys is not None and has_scarce_keys() else None
+        self.scarce_keys = ScarceKeyCosts(compiled) if compiled.ir.has_scarce_keys() else None
         self._states: dict[int, StateCosts] = {}
         self.enough: dict[int, int] = {}
         self.generation = compiled.generation
@@ -165,10 +164,9 @@ class TokenCosts:
     def _by_groups(self, compiled: GrammarTables, place: Place) -> StateCosts | None:
         """The costs of the tokens of a state by the lexer states that they lead to; None if that cannot be done."""
         tables = compiled._tables
-        record = tables.array(STATES)[place._state]
-        if record["count"] != 1:
+        lexer_state = compiled.only_lexer_state(place)
+        if lexer_state is None:
             return None
-        lexer_state = int(tables.array(CONFIGURATIONS)[record["offset"]]["lexer_state"])
         if lexer_state not in self._groups:
             count = compiled._run(group_tokens, lexer_state)
             if count == NO_GROUPS:

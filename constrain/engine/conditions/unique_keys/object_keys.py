@@ -38,6 +38,7 @@ from constrain.engine.parser.companions import KERNEL, Int64Array
 from constrain.engine.storage.header import HEADER, MOST_ELEMENTS
 from constrain.engine.storage.links import F_READ_ALONG, addresses
 from constrain.engine.storage.statuses import KEYS_FULL, REPEATED_KEY
+from constrain.engine.storage.tables import array_address
 from constrain.engine.vocabulary.bitmasks import Bitmask, forbid, is_allowed
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import LimitError
@@ -108,7 +109,7 @@ class ObjectKeys:
     def _place_tables(self) -> None:
         """Note where the tables are that lie behind the header."""
         memory = self.memory
-        address = memory.__array_interface__["data"][0]
+        address = array_address(memory)
         for slot, begin in _BEGINS.items():
             if slot not in self._moved:
                 memory[HEADER + 3 * slot] = address + begin
@@ -258,14 +259,14 @@ class ObjectKeys:
 def copies_of(keys: list[ObjectKeys]) -> tuple[Int64Array, Int64Array]:
     """Copies of the memories of some keys, all small, which the caller keeps alive; and their addresses (int64[n])."""
     block = np.concatenate([each.memory for each in keys]).reshape(len(keys), -1)
-    addresses_of = np.arange(len(keys)) * block.strides[0] + block.__array_interface__["data"][0]
+    addresses_of = np.arange(len(keys)) * block.strides[0] + array_address(block)
     for slot, begin in _BEGINS.items():
         block[:, HEADER + 3 * slot] = addresses_of + begin
     return block, addresses_of
 
 
 def _install(memory: Int64Array, slot: int, table: np.ndarray[Any, Any]) -> None:
-    memory[HEADER + 3 * slot] = table.__array_interface__["data"][0]
+    memory[HEADER + 3 * slot] = array_address(table)
     memory[HEADER + 3 * slot + 1] = len(table)
 
 
