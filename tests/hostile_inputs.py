@@ -229,6 +229,12 @@ def long_schemas(n: int) -> list[Case]:
         "unique strings": {"uniqueItems": True, "items": {"enum": list(map(str, numbers))}},
         "unique objects": {"uniqueItems": True, "items": {"enum": objects}, "minItems": 3},
         "unique numbers": {"uniqueItems": True, "items": {"enum": list(numbers)}, "minItems": n},
+        "unique multiples": {
+            "uniqueItems": True,
+            "items": {"type": "number", "allOf": [{"multipleOf": i + 1} for i in numbers]},
+            "minItems": 3,
+        },
+        "large divisors": {"type": "number", "allOf": [{"multipleOf": 10**90 + i} for i in numbers]},
         "properties": {"properties": {f"p{i}": {"type": "string"} for i in numbers}},
         "required": {"required": [f"p{i}" for i in numbers]},
         "allOf properties": {"allOf": [{"properties": {f"p{i}": {"type": "string"}}} for i in numbers]},

@@ -173,21 +173,21 @@ class PersistentSet(Generic[K]):
             What follows from the empty set.
         step : callable (R, element, bool) -> R
             What follows from a set with an element more (True) or less (False), given what follows without that change;
-            it must not depend on the order of the changes.  The result is kept for the set under ``step``.
+            it must not depend on the order of the changes.  The result is kept for the set under ``step``, but that of
+            a set that was made from no other is not: it may be one for all who begin with it, and would keep alive
+            what ``step`` belongs to.
         """
         here: PersistentSet[K] = self
         changes: list[PersistentSet[K]] = []
-        while step not in here._derived:
-            if here._before is None:
-                here._derived[step] = begin()
-                break
+        while here._before is not None and step not in here._derived:
             changes.append(here)
             here = here._before
-        result: R = here._derived[step]
+        result: R = begin() if here._before is None else here._derived[step]
         for change in reversed(changes):
             element: K = change._element  # type: ignore[assignment]
             result = step(result, element, element in change._map)
-        self._derived[step] = result
+        if changes:
+            self._derived[step] = result
         return result
 
     def __contains__(self, element: object) -> bool:

@@ -7,10 +7,12 @@ factors 2 and 5 of ``M`` the last digits decide; for the rest ``r`` an automaton
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
-from math import gcd
+from math import gcd, lcm
 
+from constrain.errors import LimitError
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, number_language
 from constrain.grammar.regular import (
     EMPTY,
@@ -35,6 +37,11 @@ MAX_ENDINGS = 2000
 MAX_REMAINDERS = 13
 """The greatest power of another prime that divides a divisor."""
 
+MAX_COMMON_DIGITS = 5000
+"""How many digits the least common multiple of several divisors may have."""
+
+_TOO_LARGE = 10**MAX_COMMON_DIGITS
+
 _DIGIT = byte_range(0x30, 0x39)
 _NOT_ZERO = byte_range(0x31, 0x39)
 _SIGN = optional(literal("-"))
@@ -53,12 +60,37 @@ def is_multiple(value: Decimal, divisor: Decimal) -> bool:
     return bool(top * 10 ** (scale - top_scale) % (bottom * 10 ** (scale - bottom_scale)) == 0)
 
 
+def decimal_places(number: Decimal) -> int:
+    """How many digits a number has after the point, without zeros at its end that are written there or not."""
+    whole, places = _scaled(number)
+    while places and whole % 10 == 0:
+        whole, places = whole // 10, places - 1
+    return places
+
+
+def least_common_multiple(numbers: Sequence[Decimal], pointer: str) -> Decimal:
+    """The smallest positive number that is a whole number of times each of some positive ones, exactly.
+
+    Raises LimitError, which names the place ``pointer`` of the schema, if that has more than MAX_COMMON_DIGITS digits.
+    """
+    scaled = [_scaled(number) for number in numbers]
+    places = max(scale for _, scale in scaled)
+    common = 1
+    for whole, scale in scaled:
+        common = lcm(common, whole * 10 ** (places - scale))
+        if common >= _TOO_LARGE:
+            raise LimitError(
+                f"at {pointer}: what is a multiple of all {len(scaled)} numbers has more than "
+                f"{MAX_COMMON_DIGITS:,} digits"
+            )
+    return Decimal((0, Decimal(common).as_tuple().digits, -places))
+
+
 def _scaled(number: Decimal) -> tuple[int, int]:
     """(n, k) with ``number == n * 10**-k``."""
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
-    whole = int("".join(map(str, digits)) or "0")
-    whole = -whole if sign else whole
+    whole = int(Decimal((sign, digits, 0)))
     return (whole * 10**exponent, 0) if exponent > 0 else (whole, -exponent)
 
 

@@ -16,6 +16,7 @@ from math import lcm
 from typing import NamedTuple
 
 from constrain.grammar.ir import NEVER, GrammarBuilder
+from constrain.grammar.json_schema.lexical.multiples import decimal_places, least_common_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal.nodes import Bound, NumberNode
 from constrain.grammar.regular import Regular, literal
@@ -57,19 +58,12 @@ class Multiples:
             divisors.append(Decimal(1))
         with localcontext() as context:
             context.prec = _PRECISION
-            places = max(_places(value) for value in divisors)
-            # The least common multiple may have fewer places than any of them, as that of 0.25 and 1.
-            step = lcm(*(_units(value, places) for value in divisors))
-            while places and step % 10 == 0:
-                step, places = step // 10, places - 1
-            self.places = places
-            self._step = step
-            self._not: list[int] = []
-            for each in node.not_divisors:
-                # What is a multiple of both, in units.
-                scale = max(places, _places(each.value))
-                both = lcm(step * 10 ** (scale - places), _units(each.value, scale))
-                self._not.append(both // 10 ** (scale - places))
+            common = least_common_multiple(divisors, node.pointer)
+            self.places = places = decimal_places(common)
+            self._step = step = _units(common, places)
+            self._not = [
+                _units(least_common_multiple([common, each.value], each.pointer), places) for each in node.not_divisors
+            ]
             self._period = lcm(step, *self._not)
             self.is_involved = len(self._not) + len(divisors) > 1 and self._period > MAX_PERIOD
             """Whether an intersection of the multiples of each divisor would be a large automaton."""
@@ -147,12 +141,6 @@ class Multiples:
         if limit is not None or digits <= self._far:
             return digits
         return self._far + (digits - self._far) % self._period
-
-
-def _places(value: Decimal) -> int:
-    exponent = value.normalize().as_tuple().exponent
-    assert isinstance(exponent, int)
-    return max(-exponent, 0)
 
 
 def _units(value: Decimal, places: int) -> int:

@@ -88,7 +88,9 @@ class SpareValues:
             return Spare(cost, len(values) > count)
         # One more than there are others, so one of them is none of these; a few more, so that they serve others too.
         wanted = 1 << (count + 1).bit_length()
-        values = self._values.few.of_node(node, wanted)
+        values = self._values_of(node, wanted)
+        if values is None:
+            return Spare(NEVER, False)
         cost = max((costs.any_of(self._values.scalar(layout, only(node, [value]))) for value in values), default=0)
         return Spare(cost, len(values) > count)
 

@@ -1,0 +1,63 @@
+"""The first values of a schema: different, right, and as many as asked for or all there are."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from constrain.errors import LimitError
+from constrain.grammar.json_schema.lexical.multiples import MAX_COMMON_DIGITS, least_common_multiple
+from constrain.grammar.json_schema.lexical.numbers import NumberForm
+from constrain.grammar.json_schema.normal.few_values import FewValues
+from constrain.grammar.json_schema.normal.instances import decimal
+from constrain.grammar.json_schema.normal.intersect import number_fits
+from constrain.grammar.json_schema.normal.nodes import Bound, Divisor, Normal, NumberNode
+
+FEW = FewValues(lambda _: Normal(()), lambda _: [])
+
+STEPS = st.sampled_from(
+    [Decimal(text) for text in ("0.1", "0.25", "0.5", "0.75", "1", "1.5", "2", "3", "7", "10", "12")]
+)
+BOUNDS = st.none() | st.builds(
+    lambda value, is_open: Bound(Decimal(value) / 4, is_open, "#"), st.integers(-40, 40), st.booleans()
+)
+
+
+def divisors(most: int) -> st.SearchStrategy[tuple[Divisor, ...]]:
+    return st.lists(st.builds(Divisor, STEPS, st.just("#")), max_size=most).map(tuple)
+
+
+@given(BOUNDS, BOUNDS, divisors(3), divisors(2), st.sampled_from(NumberForm), st.integers(1, 12))
+def test_numbers(
+    low: Bound | None,
+    high: Bound | None,
+    are: tuple[Divisor, ...],
+    are_not: tuple[Divisor, ...],
+    form: NumberForm,
+    most: int,
+) -> None:
+    """Judge: every twentieth from -200 to 200, which holds all multiples of the steps within the bounds."""
+    assume(low is None or high is None or low.value < high.value)
+    node = NumberNode("#", form, low, high, excluded=(Decimal("1.5"), Decimal(3)), divisors=are, not_divisors=are_not)
+    found = [decimal(instance.content) for instance in FEW.of_node(node, most)]
+    assert len(set(found)) == len(found) <= most
+    assert all(value is not None and number_fits(value, node) for value in found)
+    fitting = [value for index in range(-4000, 4001) if number_fits(value := Decimal(index) / 20, node)]
+    is_endless = fitting and (low is None or high is None or (not are and form is NumberForm.ANY))
+    assert len(found) == (most if is_endless else min(most, len(fitting)))
+
+
+@given(st.lists(STEPS, min_size=1, max_size=4))
+def test_least_common_multiple(steps: list[Decimal]) -> None:
+    found = least_common_multiple(steps, "#")
+    multiples = (Decimal(index) / 20 for index in range(1, 20_000))
+    assert found == next(each for each in multiples if not any(each % step for step in steps))
+
+
+def test_a_common_multiple_of_too_many_digits() -> None:
+    steps = [Decimal(10**90 + index) for index in range(MAX_COMMON_DIGITS // 90 * 2)]
+    with pytest.raises(LimitError, match=r"at #/items: .* of all 110 numbers has more than 5,000 digits"):
+        least_common_multiple(steps, "#/items")
