@@ -66,6 +66,32 @@ def with_limited_keys(rng: random.Random) -> Any:
     return {"type": "array", "items": schema} if around < 0.5 else schema
 
 
+def with_repeated_items(rng: random.Random) -> Any:
+    """A schema of arrays in which some item must come twice."""
+    item = rng.choice(
+        (
+            True,
+            {"type": "string", "minLength": rng.randrange(3), "maxLength": rng.choice((3, 40))},
+            {"type": "string", "pattern": f"^(a|b{{{rng.randrange(1, 30)}}})*$"},
+            {"type": ["integer", "null"], "minimum": rng.choice((-3, 0, 1000))},
+            {"type": "number", "multipleOf": 0.5, "exclusiveMinimum": 0},
+            {"type": "array", "items": {"type": "integer"}, "minItems": rng.randrange(3)},
+            {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+            {"enum": ["a", "b" * 20, 7]},
+            schemas_made.schema(rng, 1),
+        )
+    )
+    found: dict[str, Any] = {"type": "array", "items": item, "not": {"uniqueItems": True}}
+    if rng.random() < 0.4:
+        found["minItems"] = rng.randrange(5)
+    if rng.random() < 0.4:
+        found["maxItems"] = rng.randrange(2, 6)
+    around = rng.random()
+    if around < 0.2:
+        return {"anyOf": [{"const": 0}, found]}
+    return {"type": "array", "items": found} if around < 0.3 else found
+
+
 def walk(compiled: constrain.CompiledGrammar, most: int, rng: random.Random, counts: Counts) -> str:
     """One text of at most so many tokens; what is wrong with it, or an empty string."""
     vocabulary = compiled.vocabulary
@@ -120,7 +146,8 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         options = {"whitespace": "compact"} if rng.random() < 0.8 else {}
         if rng.random() < 0.3:
             options["property_order"] = "any"
-        schema = with_limited_keys(rng) if rng.random() < 0.3 else schemas_made.schema(rng)
+        make = rng.choices((with_limited_keys, with_repeated_items, schemas_made.schema), (3, 1, 6))[0]
+        schema = make(rng)
         source = scripts.Source("json_schema", schema, options)
     vocabulary = vocabularies.small() if rng.random() < 0.9 else vocabularies.large()
     try:

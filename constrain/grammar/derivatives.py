@@ -30,6 +30,8 @@ from constrain.grammar.regular import (
 )
 from constrain.limits import spend
 
+_EASY = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ _-.,:;!?()[]{}<>=+*/#$%&@^`|~'"
+_RANKS = {byte: rank for rank, byte in enumerate(dict.fromkeys([*_EASY, *range(256)]))}
 _ALL_BYTES = (1 << 256) - 1
 
 
@@ -241,7 +243,7 @@ class Automaton:
 
 
 def byte_classes(language: Regular) -> list[bytes]:
-    """The bytes, in classes that no part of the language tells apart."""
+    """The bytes, in classes that no part of the language tells apart; first those that nothing has to escape."""
     masks: set[int] = set()
     # Bytes of literals are classes of their own.
     single = 0
@@ -264,9 +266,11 @@ def byte_classes(language: Regular) -> list[bytes]:
     for mask in masks:
         inside = [both for one in classes if (both := one & mask)]
         classes = inside + [rest for one in classes if (rest := one & ~mask)]
-    return sorted([bytes((byte,)) for byte in _members(single)] + [bytes(_members(one)) for one in classes])
+    found = [bytes((byte,)) for byte in _members(single)] + [bytes(_members(one)) for one in classes]
+    return sorted(found, key=lambda members: _RANKS[members[0]])
 
 
 def _members(bits: int) -> list[int]:
-    """The bytes of a set, upwards."""
-    return [byte for byte, digit in enumerate(reversed(f"{bits:b}")) if digit == "1"]
+    """The bytes of a set: letters and digits, what else can be seen in ASCII, and all others."""
+    members = [byte for byte, digit in enumerate(reversed(f"{bits:b}")) if digit == "1"]
+    return sorted(members, key=_RANKS.__getitem__)

@@ -208,6 +208,14 @@ INVOLVED: list[Any] = [
             "additionalProperties": False,
         },
     },
+    {"type": "array", "not": {"uniqueItems": True}},
+    {"type": "array", "items": {"type": "string", "minLength": 3}, "maxItems": 3, "not": {"uniqueItems": True}},
+    {
+        "type": "array",
+        "items": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+        "minItems": 4,
+        "not": {"uniqueItems": True},
+    },
     {"type": "integer", "allOf": [{"multipleOf": 1001}, {"multipleOf": 17}]},
     {"type": "number", "allOf": [{"multipleOf": 0.75}, {"multipleOf": 1.7}], "minimum": 100},
     {

@@ -63,6 +63,17 @@ def decimal(value: Number) -> Decimal | None:
     return Decimal((int(value.is_negative), tuple(map(int, value.digits)) or (0,), value.exponent))
 
 
+def text_length(value: Instance) -> int:
+    """About how many characters the shortest text of a value has."""
+    if isinstance(value.content, Number):
+        return len(value.content.digits) + abs(value.content.exponent)
+    if isinstance(value.content, tuple):
+        return 2 + sum(1 + text_length(item) for item in value.content)
+    if isinstance(value.content, frozenset):
+        return 2 + sum(4 + len(name) + text_length(member) for name, member in value.content)
+    return len(str(value.content)) + 2 * isinstance(value.content, str)
+
+
 def instance(text: bytes) -> Instance:
     """The value of a JSON text.  Raises LimitError if it is nested too deeply."""
     try:

@@ -1,16 +1,21 @@
 """The complement of ``uniqueItems``: an automaton whose states hold the items that an array has so far.
 
-Items are different from each other until one is equal to an earlier one; from there on they are free.
+Items are different from each other until one is equal to an earlier one; from there on they are free.  What it will
+cost to repeat an item that is not written yet is not known, so one short value is a way of its own: it can always be
+written twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
+from functools import cached_property
 from typing import NamedTuple
 
-from constrain.grammar.ir import HARD, NEVER, OPEN
+from constrain.errors import LimitError
+from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.json_schema.normal.instances import instance, last_value
+from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value, text_length
 from constrain.grammar.json_schema.normal.nodes import ArrayNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
@@ -75,7 +80,7 @@ class _Automaton:
         goes_on = self._high is None or size < self._high
         repeating = self._values.any(self._layout, self._handle) if state.items is None else []
         for item in sorted(state.items or (), key=repr):
-            repeating += self._values.same(self._layout, self._handle, item)
+            repeating += self._same(item)
         for symbol in repeating:
             if size >= self._low:
                 ends.append((symbol, self._close))
@@ -83,7 +88,13 @@ class _Automaton:
                 further.append(((symbol, self._comma), _Items(self._counted(size), None), 0))
         if state.items is not None and goes_on:
             # The next item can be this one again.
-            new = self._values.different(self._layout, self._handle, state.items)
+            others = state.items
+            short = self._short_item
+            if short is not None and short not in others:
+                others = others.plus(short)
+                behind = _Items(self._counted(size), others)
+                further += [((symbol, self._comma), behind, 0) for symbol in self._same(short)]
+            new = self._values.different(self._layout, self._handle, others)
             further += [((symbol, self._comma), None, OPEN | HARD) for symbol in new]
         return ends, further
 
@@ -99,22 +110,31 @@ class _Automaton:
     def least(self, state: _Items, costs: Costs) -> int:
         """What it costs to repeat an item, or behind that the items that must still come."""
         ends, further = self.edges(state)
-        if ends:
-            return min(map(costs.right, ends))
-        return min(
-            (
-                costs.right(right) + (self.least_behind(state, edge, costs) if kind else self._rest(edge.size, costs))
-                for right, edge, kind in further
-            ),
-            default=NEVER,
-        )
+        found = [costs.right(right) for right in ends]
+        for right, edge, kind in further:
+            if kind:
+                rest = self.least_behind(state, edge, costs)
+            elif edge.items is None:
+                rest = self._rest(edge.size, costs)
+            else:
+                rest = costs.least(self, edge)
+            found.append(costs.right(right) + rest)
+        return min(found, default=NEVER)
 
     def least_behind(self, state: _Items, edge: Hashable, costs: Costs) -> int:
-        """What it costs to repeat an item before the last: the last itself may be of any length."""
-        symbols = [
-            symbol for item in state.items or () for symbol in self._values.same(self._layout, self._handle, item)
-        ]
+        """What it costs to repeat an item before the last, or to write a short one twice: the last may be long."""
+        assert state.items is not None
         size = state.size + 2
+        cost = self._repeated([symbol for item in state.items for symbol in self._same(item)], size, costs)
+        short = self._short_item
+        if short is not None and short not in state.items:
+            symbols = self._same(short)
+            twice = costs.any_of(symbols) + costs.of(self._comma) + self._repeated(symbols, size + 1, costs)
+            cost = min(cost, twice)
+        return cost
+
+    def _repeated(self, symbols: list[Symbol], size: int, costs: Costs) -> int:
+        """What it costs to end with one of some symbols as the item number ``size``, and those that must still come."""
         if self._high is not None and size > self._high:
             return NEVER
         rest = costs.of(self._close) if size >= self._low else costs.of(self._comma) + self._rest(size, costs)
@@ -128,3 +148,15 @@ class _Automaton:
 
     def _counted(self, size: int) -> int:
         return size if self._high is not None else min(size, self._low)
+
+    def _same(self, item: Instance) -> list[Symbol]:
+        return self._values.same(self._layout, self._handle, item)
+
+    @cached_property
+    def _short_item(self) -> Instance | None:
+        """A short value, if one is found."""
+        found: list[Instance] = []
+        for node in self._values.written.normal(self._handle).nodes:
+            with suppress(LimitError):
+                found += self._values.few.of_node(node, 1)
+        return min(found, key=text_length, default=None)
