@@ -61,10 +61,11 @@ class Deadline:
 class _Work:
     """What is left to one call, and until when."""
 
-    __slots__ = ("deadline", "left", "outer", "until_look")
+    __slots__ = ("deadline", "left", "outer", "until_look", "what")
 
-    def __init__(self, deadline: Deadline | None, outer: _Work | None) -> None:
+    def __init__(self, deadline: Deadline | None, outer: _Work | None, what: str) -> None:
         self.deadline = deadline
+        self.what = what
         self.outer = outer
         self.left = MAX_STEPS
         self.until_look = _SLICE
@@ -74,7 +75,7 @@ class _Work:
         self.left -= _SLICE - self.until_look
         self.until_look = _SLICE
         if self.left < 0:
-            raise LimitError(f"the grammar is too large: reading it takes more than {MAX_STEPS:,} steps; simplify it")
+            raise LimitError(f"the grammar is too large: {self.what} takes more than {MAX_STEPS:,} steps; simplify it")
         work: _Work | None = self
         while work is not None:
             if work.deadline is not None:
@@ -112,15 +113,18 @@ def has_deadline() -> bool:
 
 
 class limited:
-    """In here :func:`spend` counts, and ``time_limit`` (seconds, or a deadline) holds beside those around it."""
+    """In here :func:`spend` counts, and ``time_limit`` (seconds, or a deadline) holds beside those around it.
+
+    ``what`` is done in here, for the message of a LimitError.
+    """
 
     __slots__ = ("_token", "_work")
     _token: Token[_Work | None]
 
-    def __init__(self, time_limit: float | Deadline | None) -> None:
+    def __init__(self, time_limit: float | Deadline | None, what: str = "reading it") -> None:
         deadline = time_limit if time_limit is None or isinstance(time_limit, Deadline) else Deadline(time_limit)
         outer = _current.get()
-        self._work = _Work(deadline, outer) if deadline is not None or outer is None else None
+        self._work = _Work(deadline, outer, what) if deadline is not None or outer is None else None
 
     def __enter__(self) -> None:
         if self._work is not None:

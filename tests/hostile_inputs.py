@@ -234,6 +234,11 @@ def long_schemas(n: int) -> list[Case]:
             "items": {"type": "number", "allOf": [{"multipleOf": i + 1} for i in numbers]},
             "minItems": 3,
         },
+        "unique objects of many members": {
+            "uniqueItems": True,
+            "items": {"type": "object", "required": [f"p{i}" for i in numbers]},
+            "minItems": 3,
+        },
         "large divisors": {"type": "number", "allOf": [{"multipleOf": 10**90 + i} for i in numbers]},
         "properties": {"properties": {f"p{i}": {"type": "string"} for i in numbers}},
         "required": {"required": [f"p{i}" for i in numbers]},
@@ -418,7 +423,8 @@ def main() -> None:
 
     def use(kind: str, given: Any) -> str | None:
         try:
-            matcher = constrain.Matcher(compiler.compile(make[kind](given)))
+            compiled = compiler.compile(make[kind](given))
+            matcher = constrain.Matcher(compiled)
             for _ in range(6):
                 matcher.fill_next_token_bitmask(mask)
                 allowed = np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little")[: len(tokens)])
@@ -427,6 +433,7 @@ def main() -> None:
                 matcher.accept_token(int(allowed[len(allowed) // 2]))
                 if matcher.is_terminated():
                     break
+            constrain.Matcher(compiled, max_tokens=300).fill_next_token_bitmask(mask)
         except constrain.ConstrainError as error:
             text = str(error)
             return f"a message of {len(text)} characters" if "\n" in text or len(text) > 3000 else None

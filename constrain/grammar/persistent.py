@@ -69,6 +69,13 @@ class PersistentMap(Generic[K, V]):
             elif node is not None:
                 yield from node.entries.items()
 
+    def any_key(self) -> K:
+        """One of the keys; there must be one."""
+        node = self._root
+        while type(node) is tuple:
+            node = next(filter(None, node))
+        return next(iter(node.entries))  # type: ignore[no-any-return]
+
     def __contains__(self, key: K) -> bool:
         number = hash(key) & _HASH_MASK
         node, rest = self._root, number
@@ -163,6 +170,10 @@ class PersistentSet(Generic[K]):
         other._map, other._hash = entries, (self._hash + step) & _HASH_MASK
         other._before, other._element = self, element
         return other
+
+    def any_element(self) -> K:
+        """One of the elements; there must be one."""
+        return self._map.any_key()
 
     def derived(self, begin: Callable[[], R], step: Callable[[R, K, bool], R]) -> R:
         """What follows from the elements, one after the other.

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from constrain.grammar.ir import BRANCH, NEVER, OPEN, Symbol
 from constrain.grammar.regular import Regular
+from constrain.limits import limited
 
 Shared = TypeVar("Shared")
 
@@ -192,7 +193,8 @@ class UnfoldedAutomata:
         if known != branch:
             return known
         self._places[branch] = place
-        ends, further = automaton.edges(state)
+        with limited(None, "making rules for a text"):
+            ends, further = automaton.edges(state)
         rights = list(ends)
         left = self.lefts[branch]
         begin = len(self._before)
@@ -206,7 +208,8 @@ class UnfoldedAutomata:
     def close(self, branch: int, text: TextBefore) -> int:
         """The branch in place of an open one."""
         automaton, state = self._places[self._before[branch]]
-        state = automaton.close(state, self._edge[branch], text)
+        with limited(None, "making rules for a text"):
+            state = automaton.close(state, self._edge[branch], text)
         key = automaton, state, self.lefts[branch]
         closed = self._closed.get(key)
         if closed is None:
@@ -216,6 +219,10 @@ class UnfoldedAutomata:
 
     def cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
         """What it costs at most to go on from a branch to the end."""
+        with limited(None, "finding the shortest way to end a text"):
+            return self._cost(branch, cost_of)
+
+    def _cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
         if self._costs is None or self._costs.of is not cost_of:
             self._costs = Costs(cost_of)
         if self.kinds[branch] & OPEN:

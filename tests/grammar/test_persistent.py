@@ -57,6 +57,7 @@ def test_sets(changes: list[int]) -> None:
         found = found.minus(Key(number)) if number in expected else found.plus(Key(number))
         expected ^= {number}
         assert {key.number for key in found} == expected
+        assert not expected or found.any_element().number in expected
         assert found.minus(Key(-1)) is found
         assert all(found.plus(Key(each)) is found for each in expected)
     again = PersistentSet.of(Key(number) for number in sorted(expected, reverse=True))

@@ -19,6 +19,7 @@ from constrain.grammar.json_schema.text_dependent.by_value import NOTHING, ByVal
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, UniqueAutomaton, Values
 from constrain.grammar.persistent import PersistentSet
 from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
+from constrain.limits import spend
 
 Tail = tuple[Instance, ...]
 Tails = PersistentSet[Tail]
@@ -109,6 +110,7 @@ class ArrayAutomaton:
                     if kind is not None:
                         further.append(((*before, symbol, self._comma), _Begun(begun), kind))
         for values, first, left in ways:
+            spend(5)
             symbols = self._values.one_of(layout, handle, values)
             self._add(ends, further, symbols, before, _Items(index + 1, first, left, is_same))
         return ends, further
@@ -231,4 +233,5 @@ def _add_content(tails: Tails, array: Instance, is_added: bool) -> Tails:
 
 
 def _add_tail(here: ByValue, tail: Tail, is_added: bool) -> ByValue:
+    spend(10 + len(tail) // 8)
     return here.changed(tail[0], tail[1:], is_added) if tail else here

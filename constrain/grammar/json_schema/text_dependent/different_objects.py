@@ -6,8 +6,8 @@ first member that is in none of them decides.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from constrain.grammar.ir import NEVER, Symbol
@@ -24,12 +24,53 @@ from constrain.grammar.json_schema.text_dependent.interfaces import Differences,
 from constrain.grammar.persistent import PersistentMap, PersistentSet
 from constrain.grammar.regular import Regular
 from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
+from constrain.limits import spend
 
-Member = tuple[str, Instance]
-Members = frozenset[Member]
+
+class Members:
+    """The members of an object, or what is left of them: immutable, and one is taken away in the time of a look-up."""
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, values: PersistentMap[str, Instance], number: int) -> None:
+        self._values = values
+        self._hash = number
+
+    @classmethod
+    def of(cls, members: Iterable[tuple[str, Instance]]) -> Members:
+        """Members by their names and values."""
+        values: PersistentMap[str, Instance] = PersistentMap()
+        number = 0
+        for member in members:
+            values = values.plus(*member)
+            number ^= hash(member)
+        return cls(values, number)
+
+    def get(self, name: str) -> Instance | None:
+        """The value under a name; None if there is none."""
+        return self._values.get(name)
+
+    def without(self, name: str) -> Members:
+        """These without a name, which they must have."""
+        return Members(self._values.minus(name), self._hash ^ hash((name, self._values.get(name))))
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._values.items())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Members) and self._hash == other._hash and self._values == other._values
+
+
 Others = PersistentSet[Members]
 
 _NONE: Others = PersistentSet()
+_NOTHING_LEFT = Members.of(())
 
 # More keys than a text can have.
 _MANY_KEYS = 1 << 32
@@ -77,6 +118,8 @@ class ObjectAutomaton:
             (self._open, self._close) if layout.empty_object is None else (lexeme(layout.empty_object),)
         )
         self._is_different = lru_cache(maxsize=10_000)(self._find_difference)
+        # For each name, what adds another object to those of the others that have it.
+        self._adders: dict[str, Callable[[ByValue, Members, bool], ByValue]] = {}
         self._has_endless_keys = values.is_roomy(node)
 
     @property
@@ -121,12 +164,11 @@ class ObjectAutomaton:
         before: Right = (self._open,) if state.is_empty else ()
         if self._ends(state):
             ends.append(self._empty if state.is_empty else (self._close,))
-        by_name = state.others.derived(PersistentMap, _add_members)
 
-        def add(key: Symbol, name: str, handle: Handle, then: _Members) -> None:
+        def add(key: Symbol, name: str, handle: Handle, then: _Members, here: ByValue) -> None:
             """A member with a name: with the value of some of the others, or with one of none."""
-            here = by_name.get(name) or NOTHING
             for (rests, _), values in here.ways.items():
+                spend(5)
                 after = then._replace(others=rests)
                 if self._can_end(after):
                     symbols = self._values.one_of(self._layout, handle, values)
@@ -140,17 +182,22 @@ class ObjectAutomaton:
             bit = 1 << position
             if state.used & bit or not self._possible & bit or (position < state.last and not self._any_order):
                 continue
-            if state.is_same and name not in by_name:
-                continue
-            then = state._replace(used=state.used | bit, last=position, size=state.size + 1, is_empty=False)
-            add(self._key(named_keys(self._layout, name), name, state), name, handle, then)
+            spend(5)
+            here = self._with_name(name, state.others)
+            if not state.is_same or here.size:
+                then = state._replace(used=state.used | bit, last=position, size=state.size + 1, is_empty=False)
+                add(self._key(named_keys(self._layout, name), name, state), name, handle, then, here)
+            if self._required & bit and not self._any_order:
+                # It cannot be passed by.
+                break
+        unnamed = state.others.derived(PersistentMap, self._count_unnamed) if self._classes else PersistentMap()
         for keys, handle in self._classes:
-            names = {name for name, _ in by_name.items() if name not in self._position}
-            names = {name for name in names if is_text(name) and contains(keys, name)}
+            names = {name for name, _ in unnamed.items() if is_text(name) and contains(keys, name)}
             then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
             for name in sorted(names - state.keys):
                 key = self._key(named_keys(self._layout, name), name, state)
-                add(key, name, handle, then._replace(keys=state.keys | {name}))
+                here = self._with_name(name, state.others)
+                add(key, name, handle, then._replace(keys=state.keys | {name}), here)
             after = self._decided(then)
             if not state.is_same and self._can_end(after):
                 rest = every(keys, without(Words(frozenset(names)))) if names else keys
@@ -293,7 +340,7 @@ class ObjectAutomaton:
             return not any(state.others)
         if self._required & ~state.used or state.size < self._low:
             return False
-        return frozenset() not in state.others
+        return _NOTHING_LEFT not in state.others
 
     def _can_end(self, state: _Members) -> bool:
         """Whether there is a way from a state to an end."""
@@ -301,7 +348,7 @@ class ObjectAutomaton:
         if state.is_same:
             # The names that are still to come have not been passed by.
             (other,) = state.others
-            return not sum(1 << self._position[name] for name, _ in other if name in self._position) & ~free
+            return not sum(1 << self._position[name] for name in other if name in self._position) & ~free
         if self._required & ~state.used & ~free:
             return False
         required = (self._required & ~state.used).bit_count()
@@ -330,20 +377,41 @@ class ObjectAutomaton:
         count = len(state.others)
         if self._values.has_more((self, free, frozenset(written), low, high), search, count):
             return True
-        return any(rest.content not in state.others for rest in search(count + 1))
+        return any(Members.of(rest.content) not in state.others for rest in search(count + 1))
+
+    def _with_name(self, name: str, others: Others) -> ByValue:
+        """Those of the others that have a name, by its value, each with what is left of it without the member."""
+        adder = self._adders.get(name)
+        if adder is None:
+            adder = self._adders[name] = partial(_add_with_name, name)
+        return others.derived(_nothing, adder)
+
+    def _count_unnamed(
+        self, counts: PersistentMap[str, int], members: Members, is_added: bool
+    ) -> PersistentMap[str, int]:
+        """How many of the others have a name that is not treated alone."""
+        for name in members:
+            spend()
+            if name not in self._position:
+                count = (counts.get(name) or 0) + (1 if is_added else -1)
+                counts = counts.plus(name, count) if count else counts.minus(name)
+        return counts
+
+
+def _nothing() -> ByValue:
+    return NOTHING
 
 
 def _add_content(others: Others, value: Instance, is_added: bool) -> Others:
-    return others.plus(value.content) if is_added else others.minus(value.content)
+    spend(10 * len(value.content))
+    members = Members.of(value.content)
+    return others.plus(members) if is_added else others.minus(members)
 
 
-def _add_members(by_name: PersistentMap[str, ByValue], members: Members, is_added: bool) -> PersistentMap[str, ByValue]:
-    """The values of others by their names, each with what is left of the others without the member."""
-    for member in members:
-        name, value = member
-        here = (by_name.get(name) or NOTHING).changed(value, members - {member}, is_added)
-        by_name = by_name.plus(name, here) if here.size else by_name.minus(name)
-    return by_name
+def _add_with_name(name: str, here: ByValue, members: Members, is_added: bool) -> ByValue:
+    spend(10)
+    value = members.get(name)
+    return here if value is None else here.changed(value, members.without(name), is_added)
 
 
 class _Prices:

@@ -157,12 +157,12 @@ class DifferentValues:
     def one_of(self, layout: Layout, handle: Handle, values: Values) -> list[Symbol]:
         """What derives one value, or any of several scalars of one kind."""
         if len(values) == 1:
-            (value,) = values
+            value = values.any_element()
             key = layout, handle, value
             if key not in self._singles:
                 self._singles[key] = self.same(layout, handle, value)
             return self._singles[key]
-        kind = next(iter(values)).kind
+        kind = values.any_element().kind
         symbols: list[Symbol] = []
         for node in self.written.normal(handle).nodes:
             if node.kind != kind:
