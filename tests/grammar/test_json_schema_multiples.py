@@ -142,12 +142,19 @@ def fewest_by_steps(template: counted_multiples.CountedMultiples, start: counted
     return NEVER
 
 
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(
     st.sampled_from(["17", "1.7", "0.17", "23", "0.023", "7e-3", "0.11"]),
     st.sampled_from(['"number"', '"integer"']),
     st.sampled_from(
-        ["", ', "minimum": 0.5', ', "maximum": -17', ', "minimum": -55, "maximum": 60.7', ', "minimum": 1200']
+        [
+            "",
+            ', "minimum": 0.5',
+            ', "maximum": -17',
+            ', "minimum": -55, "maximum": 60.7',
+            ', "minimum": 1200',
+            ', "minimum": -9999, "maximum": 70',
+        ]
     ),
     st.sampled_from(
         ["", ', "not": {"multipleOf": 34}', ', "not": {"multipleOf": 2}', ', "not": {"enum": [17, 34, 0, 1.7]}']

@@ -72,6 +72,8 @@ class Multiples:
             excluded = [value * 10**places for value in node.excluded]
             whole = sorted({int(value) for value in excluded if value == value.to_integral_value()})
             self._excluded = [value for value in whole if self._fits(value)]
+        self.has_all_multiples = not self._not and not self._excluded
+        """Whether no multiple within the bounds is left out."""
         self.has_fraction = node.has_fraction
         self.form = node.form
         if is_plain and self.places == 0 and not node.has_fraction:
@@ -129,6 +131,12 @@ class Multiples:
             if digits == 0 or low > self._far:
                 return False
             low, high = 10 * low, 10 * high + 9
+
+    def greatest(self, is_negative: bool) -> int | None:
+        """The limit in units, without the sign; negative if there is no such number, None if there is no limit."""
+        if is_negative:
+            return None if self.low is None else -self.low
+        return self.high
 
     def may_be_as_great(self, digits: int, is_negative: bool) -> bool:
         """Whether there may be numbers with ``digits`` or more before the point; False if there is none."""
@@ -248,7 +256,11 @@ class CountedMultiples:
         # For each number of digits before the point, the fewest behind it: of more there are all of these, with zeros.
         fewest = NEVER
         has_point = numbers.form is not NumberForm.NO_FRACTION
-        for more in range(_MOST_DIGITS if digits else 1):
+        counts = range(_MOST_DIGITS if digits else 1)
+        if numbers.has_all_multiples:
+            # Ten times a multiple is one too: once there are any there are always some, up to where the limit is.
+            counts = counts[bisect_left(counts, True, key=partial(self._is_any_or_limit, state)) :]
+        for more in counts:
             if more >= fewest or not numbers.may_be_as_great(digits * 10**more, is_negative):
                 break
             if more and not numbers.has_fraction and self._is_any(state, more, 0):
@@ -266,6 +278,14 @@ class CountedMultiples:
         return self._numbers.is_any_between(
             low, low + 10**left - 1, state.is_negative, unit=10 ** max(places - behind, 0)
         )
+
+    def _is_any_or_limit(self, state: _State, more: int) -> bool:
+        """Whether a number begins so, with so many more digits before the point, or some that do are too great."""
+        numbers = self._numbers
+        limit = numbers.greatest(state.is_negative)
+        if limit is not None and (state.digits + 1) * 10 ** (more + numbers.places) > limit:
+            return True
+        return self._is_any(state, more, max(numbers.places, 1))
 
     def _may_end(self, state: _State) -> bool:
         digits, is_negative, fraction = state
