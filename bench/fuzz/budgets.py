@@ -92,6 +92,32 @@ def with_repeated_items(rng: random.Random) -> Any:
     return {"type": "array", "items": found} if around < 0.3 else found
 
 
+def with_unique_objects(rng: random.Random) -> Any:
+    """A schema of objects that must be different, with few names or many, few values or many."""
+
+    def value() -> Any:
+        return rng.choice((True, {"const": 1}, {"type": "boolean"}, {"type": "integer"}, {"type": "string"}))
+
+    item: dict[str, Any] = {"type": "object"}
+    if rng.random() < 0.6:
+        item["properties"] = {name: value() for name in rng.sample(("a", "b", "k"), rng.randint(1, 3))}
+        item["required"] = [name for name in item["properties"] if rng.random() < 0.4]
+    if rng.random() < 0.4:
+        item["patternProperties"] = {rng.choice(("^a", "^b?$", "[ab]{2}")): value()}
+    if rng.random() < 0.6:
+        item["additionalProperties"] = rng.choice((False, value()))
+    if rng.random() < 0.3:
+        item["propertyNames"] = rng.choice(({"maxLength": 2}, {"pattern": "^[abk]"}, {"minLength": 2}))
+    if rng.random() < 0.3:
+        item["minProperties"] = rng.randrange(4)
+    if rng.random() < 0.3:
+        item["maxProperties"] = rng.randrange(1, 5)
+    found = {"type": "array", "items": item, "uniqueItems": True, "minItems": rng.randrange(5)}
+    if rng.random() < 0.3:
+        found["maxItems"] = found["minItems"] + rng.randrange(3)
+    return found
+
+
 def walk(compiled: constrain.CompiledGrammar, most: int, rng: random.Random, counts: Counts) -> str:
     """One text of at most so many tokens; what is wrong with it, or an empty string."""
     vocabulary = compiled.vocabulary
@@ -146,7 +172,8 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         options = {"whitespace": "compact"} if rng.random() < 0.8 else {}
         if rng.random() < 0.3:
             options["property_order"] = "any"
-        make = rng.choices((with_limited_keys, with_repeated_items, schemas_made.schema), (3, 1, 6))[0]
+        makers = (with_limited_keys, with_repeated_items, with_unique_objects, schemas_made.schema)
+        make = rng.choices(makers, (3, 1, 1, 5))[0]
         schema = make(rng)
         source = scripts.Source("json_schema", schema, options)
     vocabulary = vocabularies.small() if rng.random() < 0.9 else vocabularies.large()

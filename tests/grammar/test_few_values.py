@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import product
 
 import pytest
 from hypothesis import assume, given
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.lexical.multiples import MAX_COMMON_DIGITS, least_common_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
-from constrain.grammar.json_schema.normal.few_values import FewValues
-from constrain.grammar.json_schema.normal.instances import decimal
+from constrain.grammar.json_schema.normal.few_values import FewValues, _of_some_length
+from constrain.grammar.json_schema.normal.instances import Instance, decimal
 from constrain.grammar.json_schema.normal.intersect import number_fits
 from constrain.grammar.json_schema.normal.nodes import Bound, Divisor, Normal, NumberNode
 
@@ -61,3 +62,26 @@ def test_a_common_multiple_of_too_many_digits() -> None:
     steps = [Decimal(10**90 + index) for index in range(MAX_COMMON_DIGITS // 90 * 2)]
     with pytest.raises(LimitError, match=r"at #/items: .* of all 110 numbers has more than 5,000 digits"):
         least_common_multiple(steps, "#/items")
+
+
+@given(
+    st.lists(st.lists(st.none() | st.integers(0, 3), min_size=1, max_size=3, unique=True), max_size=5),
+    st.integers(0, 4),
+    st.none() | st.integers(0, 4),
+)
+def test_rows_of_some_length(made: list[list[int | None]], low: int, high: int | None) -> None:
+    """Judge: all of the product, of which those are left out that are too short or too long."""
+    choices: list[list[tuple[str, Instance] | None]] = [
+        [None if each is None else (f"{place}", Instance("number", each)) for each in choice]
+        for place, choice in enumerate(made)
+    ]
+    expected = [[each for each in row if each is not None] for row in product(*choices)]
+    expected = [row for row in expected if low <= len(row) and (high is None or len(row) <= high)]
+    assert list(_of_some_length(choices, low, high)) == expected
+
+
+def test_few_of_many_members_are_found_at_once() -> None:
+    choices: list[list[tuple[str, Instance] | None]] = [
+        [None, (f"{place}", Instance("null", None))] for place in range(60)
+    ]
+    assert len(list(_of_some_length(choices, 0, 2))) == 1 + 60 + 60 * 59 // 2

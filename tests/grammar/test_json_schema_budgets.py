@@ -208,6 +208,26 @@ INVOLVED: list[Any] = [
             "additionalProperties": False,
         },
     },
+    {"type": "array", "items": {"type": "object", "minProperties": 2}, "uniqueItems": True, "minItems": 3},
+    {"type": "array", "items": {"type": "object", "maxProperties": 2}, "uniqueItems": True, "minItems": 3},
+    {
+        "type": "array",
+        "items": {"type": "object", "propertyNames": {"pattern": "^[ab]"}, "maxProperties": 3},
+        "uniqueItems": True,
+        "minItems": 3,
+    },
+    {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "patternProperties": {"^a": {"type": "integer"}},
+            "additionalProperties": False,
+            "properties": {"b": {"type": "boolean"}},
+            "required": ["b"],
+        },
+        "uniqueItems": True,
+        "minItems": 4,
+    },
     {"type": "array", "not": {"uniqueItems": True}},
     {"type": "array", "items": {"type": "string", "minLength": 3}, "maxItems": 3, "not": {"uniqueItems": True}},
     {

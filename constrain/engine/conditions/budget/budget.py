@@ -25,7 +25,13 @@ from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import without_repeated_keys
 from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts
 from constrain.engine.conditions.budget.expression_costs import NEVER
-from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, place_after, tokens_from
+from constrain.engine.conditions.budget.known_completions import (
+    NO_COMPLETION,
+    completion,
+    fewest_tokens,
+    place_after,
+    tokens_from,
+)
 from constrain.engine.conditions.budget.masks import allow_only
 from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
 from constrain.engine.conditions.protocol import Walk
@@ -218,7 +224,7 @@ def shortest_completion(cursor: Walk) -> list[int]:
     if found is not None and len(found) <= count:
         return list(found)
     if count == NEVER:
-        raise ConstrainError("no way to complete the text was found in the tokens of the vocabulary")
+        raise ConstrainError(NO_COMPLETION)
     return completion(compiled, cursor)
 
 

@@ -10,6 +10,9 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.header import OPEN_AT
 from constrain.engine.traveller import Traveller
+from constrain.errors import ConstrainError
+
+NO_COMPLETION = "no way to complete the text was found in the tokens of the vocabulary"
 
 
 def tokens_from(compiled: GrammarTables, place: Place) -> int:
@@ -21,10 +24,18 @@ def completion(compiled: GrammarTables, place: Place) -> list[int]:
     """The tokens of the known completion of a place, which has one.
 
     They may be fewer than :func:`tokens_from` says: the bytes of a very long completion are counted one by one.
+
+    Raises
+    ------
+    ConstrainError
+        Behind something that depends on the text there is none after all.
     """
     tokens: list[int] = []
     while True:
-        out = np.empty(tokens_from(compiled, place), np.int32)
+        most = tokens_from(compiled, place)
+        if most == NEVER:
+            raise ConstrainError(NO_COMPLETION)
+        out = np.empty(most, np.int32)
         count = compiled.run_at(place, completions.completion, out)
         tokens += out[:count].tolist()
         if not compiled.ctx[OPEN_AT]:

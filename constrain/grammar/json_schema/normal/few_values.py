@@ -205,17 +205,8 @@ class FewValues:
         if high is not None and high < len(choices):
             # What may be absent is absent first.
             choices = [choice[::-1] if None in choice[-1:] else choice for choice in choices]
-        found: list[Instance] = []
-        for members in islice(product(*choices), _MOST_STEPS):
-            spend(1 + len(members) // 4)
-            there = [one for one in members if one is not None]
-            if low <= len(there) and (high is None or len(there) <= high):
-                found.append(Instance("object", frozenset(there)))
-                if len(found) >= most:
-                    return found
-        if _product_is_longer(choices):
-            raise LimitError("whether there are enough different objects is not clear")
-        return found
+        rows = _of_some_length(choices, low, high)
+        return [Instance("object", frozenset(members)) for members in islice(rows, most)]
 
 
 def _all_different(lists: list[list[Instance]], items: tuple[Instance, ...]) -> Iterator[tuple[Instance, ...]]:
@@ -243,21 +234,56 @@ def _all_different(lists: list[list[Instance]], items: tuple[Instance, ...]) -> 
     raise LimitError("whether there are enough different arrays is not clear")
 
 
+def _of_some_length(
+    choices: list[list[tuple[str, Instance] | None]], low: int, high: int | None
+) -> Iterator[list[tuple[str, Instance]]]:
+    """One of each choice, without None, where that makes ``low`` to ``high`` of them; in the order of a product.
+
+    What is chosen so far can always be completed, so nothing is tried in vain.
+    """
+    # How many of the choices from each place on may be something, and how many must.
+    may, must = [0], [0]
+    for choice in reversed(choices):
+        may.append(may[-1] + any(each is not None for each in choice))
+        must.append(must[-1] + (None not in choice))
+    may.reverse()
+    must.reverse()
+
+    def fits(size: int, place: int) -> bool:
+        return size + may[place] >= low and (high is None or size + must[place] <= high)
+
+    chosen: list[tuple[str, Instance] | None] = []
+    sizes = [0]
+    ways = [iter(choices[0])] if choices else []
+    if not choices and low <= 0:
+        yield []
+    while ways and fits(0, 0):
+        spend()
+        place = len(ways) - 1
+        for each in ways[-1]:
+            size = sizes[-1] + (each is not None)
+            if fits(size, place + 1):
+                break
+        else:
+            ways.pop()
+            if chosen:
+                chosen.pop()
+                sizes.pop()
+            continue
+        if len(ways) == len(choices):
+            yield [one for one in (*chosen, each) if one is not None]
+        else:
+            chosen.append(each)
+            sizes.append(size)
+            ways.append(iter(choices[len(ways)]))
+
+
 def members_of(node: ObjectNode) -> Iterator[tuple[str, Handle]]:
     """All names that are treated alone, in order: those with a schema, then those that are just required."""
     yield from node.properties.items()
     for name in node.required:
         if name not in node.properties:
             yield name, member(node, name)
-
-
-def _product_is_longer(choices: list[list[tuple[str, Instance] | None]]) -> bool:
-    size = 1
-    for choice in choices:
-        size *= len(choice)
-        if size > _MOST_STEPS:
-            return True
-    return False
 
 
 # Some strings of sets whose automata are large.

@@ -264,11 +264,18 @@ class ObjectAutomaton:
         """What an object costs at most that has a member which ``count`` others do not have."""
         start = _Members(0, -1, 0, frozenset(), _NONE, False, True)
         least = NEVER
+        plain = self._least_with(0, start, costs, {})
         for position, (_, handle) in enumerate(self._named):
             if self._possible >> position & 1:
                 spare = self._values.spare(self._layout, handle, count, costs)
                 if spare.is_sure:
                     least = min(least, self._least_with(1 << position, start, costs, {position: spare.cost}))
+        if self._high is None or self._required.bit_count() < self._high:
+            for keys, handle in self._classes:
+                # The cheapest key, and under it a value that none of them has there.
+                spare = self._values.spare(self._layout, handle, count, costs)
+                if spare.is_sure:
+                    least = min(least, plain + self.key_cost(self.key_of_class(keys), costs, False) + spare.cost)
         if self._high is None:
             names = frozenset(name for name, _ in self._named)
             free = without(Words(names)) if names else every()
@@ -277,8 +284,7 @@ class ObjectAutomaton:
                     # A key that others do not have, however many they have.
                     key = self.key_cost(self.key_of_class(keys), costs, False)
                     key += self._values.letters(self._layout, _MANY_KEYS, costs)
-                    rest = self._least_with(0, start, costs, {})
-                    least = min(least, rest + key + self.value_cost(handle, costs))
+                    least = min(least, plain + key + self.value_cost(handle, costs))
         return least
 
     def _prices(self, costs: Costs) -> _Prices:

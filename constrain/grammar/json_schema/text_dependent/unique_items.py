@@ -97,6 +97,8 @@ class _Ahead(NamedTuple):
     size: int
     counts: tuple[int, ...]
     items: Values
+    is_ahead: bool = True
+    """Tuples of as many fields that are equal would be one state."""
 
 
 class UniqueItems:
