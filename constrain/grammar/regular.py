@@ -229,6 +229,7 @@ class Complement(Regular):
 
 EMPTY: Regular = Empty()
 EPSILON: Regular = Literal(b"")
+ANY_BYTES: Regular = Complement(EMPTY)
 
 
 def literal(data: bytes | str) -> Regular:

@@ -59,3 +59,13 @@ def test_expressions_nested_deeply() -> None:
     builder = GrammarBuilder()
     compiled = constrain.CompiledGrammar(builder.finish(builder.lexeme(deep)), LETTERS)
     assert constrain.Matcher(compiled).accept_bytes(b"ab!")
+
+
+@pytest.mark.parametrize("head", [r"(?!;\()", r"(?![^\s,]\()", r"(?!(?=;\())"])
+def test_what_a_look_ahead_has_found_is_not_looked_for_again(head: str) -> None:
+    """Behind ``;(`` nothing is left, which is known without going through the states of what follows."""
+    vocabulary = constrain.Vocabulary([b";", b"(", b"a", b"!"])
+    grammar = constrain.Grammar.from_regex(head + r"(?:(?:\W{3,9}){0,12})")
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+    assert not constrain.Matcher(compiled).accept_bytes(b";(")
+    assert compiled.statistics()["nodes"] < 4_000

@@ -11,6 +11,7 @@ import pytest
 import constrain
 from bench.fuzz import budgets, vocabularies
 from bench.fuzz.protocol import Counts
+from constrain.engine.vocabulary.bitmasks import ids_in_mask
 
 LONG = "a_name_that_takes_many_tokens"
 NAMES = {"type": "object", "propertyNames": {"enum": ["x", "yy", LONG]}, "additionalProperties": {"const": 1}}
@@ -90,3 +91,24 @@ def test_what_fits_is_allowed() -> None:
         matcher = constrain.Matcher(compiled, max_tokens=len(tokens))
         assert matcher.accept_tokens(tokens), keys
         assert matcher.is_accepting()
+
+
+def test_a_token_from_the_first_key_to_the_next() -> None:
+    """Behind ``"a":1,`` the rules know of the key ``"a":`` in one token; a key that differs takes more."""
+    words = [b'"a"', b'"a":', b":1,", b'":', b"aa"]
+    vocabulary = constrain.Vocabulary([*(bytes([byte]) for byte in range(256)), *words, b"</s>"], eos_ids=[261])
+    schema = {"type": "object", "patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": False}
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    key, onward, went_on = 256, 258, 0
+    for most in range(4, 14):
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+        if not (matcher.accept_token(ord("{")) and matcher.accept_token(key)):
+            continue
+        matcher.fill_next_token_bitmask(mask)
+        is_allowed = onward in ids_in_mask(mask[0])
+        assert matcher.accept_token(onward) is is_allowed
+        went_on += is_allowed
+        assert len(matcher.completion()) <= most - matcher.steps, most
+    assert 0 < went_on < 8

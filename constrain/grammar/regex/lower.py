@@ -42,6 +42,7 @@ from constrain.grammar.regex.nodes import (
 from constrain.grammar.regex.settle import partition, trim
 from constrain.grammar.regex.spell import Encoder, Speller, meet, nullable
 from constrain.grammar.regular import (
+    ANY_BYTES,
     EMPTY,
     EPSILON,
     Regular,
@@ -99,6 +100,23 @@ class Rest:
         return known
 
 
+class AnyRest(Rest):
+    """What may follow the text that a look-ahead looks for.
+
+    That is any bytes, not any characters: the pattern that looks ahead sees to it that they are characters, so both say
+    the same, and an intersection with any bytes is at once what the other side is.  With any characters, whether
+    something is left behind a look-ahead would be found by going through all states of the pattern.
+    """
+
+    def after(self, state: State) -> Regular:
+        must = state[1]
+        if must is None:
+            return ANY_BYTES
+        points, edge = must
+        follows = concat(self.lowering.speller.characters(points), ANY_BYTES) if points else EMPTY
+        return optional(follows) if edge else follows
+
+
 class Lowering:
     """The lowering of one pattern; ``tree`` must have been settled."""
 
@@ -113,7 +131,7 @@ class Lowering:
         if len(self.parts) > MAX_PARTS:
             self.fail(f"look-behinds tell more than {MAX_PARTS} classes of characters apart", looked_behind[-1].at)
         self.end = Rest(self, NIL, None)
-        self.any_rest = Rest(self, ANYTHING, self.end)
+        self.any_rest = AnyRest(self, ANYTHING, self.end)
         # By identity, so each entry keeps its key alive.
         self._known: dict[tuple[int, State, bool], tuple[dict[State, Regular], Node]] = {}
 
@@ -150,8 +168,8 @@ class Lowering:
         return self._checked(self._lower_loop(node, state, rest), node)
 
     def _lower_loop(self, loop: Repeat, state: State, rest: Rest) -> Regular:
-        if loop.least == 0 and rest.after(state) == self.anything:
-            return self.anything
+        if loop.least == 0 and rest.after(state) in (self.anything, ANY_BYTES):
+            return rest.after(state)
         guarded = self._guarded(loop, state, rest)
         if guarded is not None:
             return guarded
@@ -189,7 +207,7 @@ class Lowering:
         points, edge = state[1]
         if not points:
             return EPSILON if edge and nullable(found) else EMPTY
-        first = self.speller.spell(seq((Chars(points), ANYTHING)))
+        first = concat(self.speller.characters(points), ANY_BYTES)
         return meet(found, optional(first) if edge else first, False, self.anything)
 
     def _unmatched(self, item: Node) -> Regular:
@@ -229,13 +247,13 @@ class Lowering:
                 if len(word) == length + 1:
                     must = common(must, negate(word[length]))
                 else:
-                    remains.append(seq((*map(Chars, word[length:]), ANYTHING)))
+                    remains.append(concat(self.speller.spell(seq(tuple(map(Chars, word[length:])))), ANY_BYTES))
             if counted:
                 path = meet(path, self.speller.spell(bare), False, self.anything)
             for last, piece in self._by_last(path, left) if rest.reads else ((_ANY, path),):
                 after = rest.after((last, None if must == ALL else (must, True)))
                 for remain in remains:
-                    after = meet(after, self.speller.spell(remain), True, self.anything)
+                    after = meet(after, remain, True, self.anything)
                 found_all.append(concat(piece, after))
         return union(*found_all)
 

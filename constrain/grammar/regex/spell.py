@@ -8,6 +8,7 @@ from functools import lru_cache
 from constrain.grammar.regex.automaton import Sizes
 from constrain.grammar.regex.nodes import ANYTHING, NIL, Alt, Chars, Meet, Node, Repeat, Seq
 from constrain.grammar.regular import (
+    ANY_BYTES,
     EMPTY,
     EPSILON,
     Complement,
@@ -94,18 +95,19 @@ class Speller:
 
 
 def meet(left: Regular, right: Regular, negated: bool, anything: Regular) -> Regular:
-    """``left`` and (or, ``negated``, but not) ``right``; ``anything`` is the language of all texts."""
+    """``left`` and (or, ``negated``, but not) ``right``; ``anything`` is the language of all texts.
+
+    ``right`` may go on with any bytes where ``left`` goes on with characters.
+    """
     if left == EMPTY:
         return EMPTY
     if left == EPSILON:
         return EPSILON if nullable(right) != negated else EMPTY
     if right == EMPTY:
         return left if negated else EMPTY
-    if right == anything:
+    if right in (anything, ANY_BYTES):
         return EMPTY if negated else left
-    if negated:
-        return intersect(left, complement(right))
-    return right if left == anything else intersect(left, right)
+    return intersect(left, complement(right) if negated else right)
 
 
 def nullable(regular: Regular) -> bool:

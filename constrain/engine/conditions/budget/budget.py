@@ -293,8 +293,9 @@ class Budget:
         self._costs = compiled.kept(TokenCosts)
         keys = unique_keys_of(cursor)
         matters = compiled.ir.needs_distinct_keys or compiled.ir.limited_keys or self._costs.scarce_keys is not None
-        if keys is not None and matters:
-            # They matter to what is left from the first token on: they may run out, or several are needed.
+        if keys is not None and (matters or keys.may_pass_first_key):
+            # They matter to what is left from the first token on: they may run out, several are needed, or a token that
+            # ends the first leads to the next, which has to be another one.
             keys.follow_from_start()
         plan = _without_repeated_keys(cursor)
         if plan is None:
