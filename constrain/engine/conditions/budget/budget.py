@@ -22,7 +22,7 @@ import numpy as np
 from constrain.engine.conditions.budget import completions, costs
 from constrain.engine.conditions.budget import search as completion_search
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
-from constrain.engine.conditions.budget.completions_with_keys import without_repeated_keys
+from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
 from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.conditions.budget.known_completions import (
@@ -42,9 +42,9 @@ from constrain.engine.parser.companions import NO_COMPANION, NOTE_BITS
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller
-from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
+from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid, is_allowed
 from constrain.engine.vocabulary.vocabulary import Vocabulary
-from constrain.errors import ConstrainError, LimitError
+from constrain.errors import ConstrainError
 
 # Trie nodes that a search for a shorter completion may look at: at the start of a text some 10 ms; for a token of a
 # small vocabulary, one with a trie of at most so many nodes, less than one.
@@ -293,9 +293,8 @@ class Budget:
         self._costs = compiled.kept(TokenCosts)
         keys = unique_keys_of(cursor)
         matters = compiled.ir.needs_distinct_keys or compiled.ir.limited_keys or self._costs.scarce_keys is not None
-        if keys is not None and (matters or keys.may_pass_first_key):
-            # They matter to what is left from the first token on: they may run out, several are needed, or a token that
-            # ends the first leads to the next, which has to be another one.
+        if keys is not None and matters:
+            # They matter to what is left from the first token on: they may run out, or several are needed.
             keys.follow_from_start()
         plan = _without_repeated_keys(cursor)
         if plan is None:
@@ -404,13 +403,33 @@ class Budget:
             more = self._more_by_plan(cursor, account)
             found = scarce.rest_behind(cursor, keys, token, count, most, more)
             return None if found is None else account.with_plan(steps + 1, found)
-        if count <= most and (keys is None or count <= self._most_of_known(cursor, account, most, count)):
+        if keys is None:
+            rest = self._rest_behind_first_key(cursor, token, behind, count, most)
+            if rest is not None:
+                return account.with_plan(steps + 1, rest)
+        elif count <= most and count <= self._most_of_known(cursor, account, most, count):
             return account.with_plan(steps + 1, [])
         account = self._planned(cursor, account)
         if token == account.planned(steps):
             return account
         found = self._search_small(cursor.compiled, behind, most)
         return None if found is None else account.with_plan(steps + 1, found)
+
+    def _rest_behind_first_key(
+        self, cursor: Walk, token: int, behind: Place, count: int, most: int
+    ) -> list[int] | None:
+        """What has to be planned behind a token where keys are not followed yet; None if it leaves too little.
+
+        The token may end the first key and lead to the next, which has to be another one.
+        """
+        if count > most:
+            return None
+        keys = unique_keys_of(cursor)
+        if keys is None or most >= 2 * count + ROOM_FOR_KEYS or token not in keys.to_next_key:
+            return []
+        there = keys.after(cursor, cursor.compiled.vocabulary.tokens[token])
+        length, found = rest_with_keys(cursor.compiled, behind, there)
+        return None if length > most else found or []
 
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
         """The same for bytes.
@@ -426,16 +445,7 @@ class Budget:
         count = tokens_from(compiled, behind)
         found: list[int] | None = None
         if keys is not None and count != NEVER:
-            there = keys.after(cursor, data)
-            if there.status == REPEATED_KEY:
-                return None
-            try:
-                found = without_repeated_keys(compiled, behind, there)
-            except LimitError:
-                raise
-            except ConstrainError:
-                return None
-            count = count if found is None else len(found)
+            count, found = rest_with_keys(compiled, behind, keys.after(cursor, data))
         elif count > most and not compiled.ir.distinct_keys:
             found = search(compiled, behind, most)
             count = NEVER if found is None else len(found)
@@ -509,6 +519,8 @@ class Budget:
         keys, scarce = _followed_keys(cursor), self._costs.scarce_keys
         if keys is None:
             self._restrict_to(cursor, most, out, index)
+            if known.open_nodes or most < 2 * known.highest + ROOM_FOR_KEYS:
+                self._leave_room_behind_first_key(cursor, most, out[index])
         elif scarce is None:
             enough = self._most_of_known(cursor, account, most, known.highest)
             if self._restrict_to(cursor, enough, out, index):
@@ -521,6 +533,16 @@ class Budget:
         if planned >= 0:
             allow(out[index], planned)
         self.account = account
+
+    def _leave_room_behind_first_key(self, cursor: Walk, most: int, row: Any) -> None:
+        """Forbid the tokens to which :meth:`_rest_behind_first_key` objects."""
+        keys = unique_keys_of(cursor)
+        for token in () if keys is None else keys.to_next_key:
+            if is_allowed(row, token):
+                behind = place_after(cursor.compiled, cursor, [token])
+                count = tokens_from(cursor.compiled, behind)
+                if self._rest_behind_first_key(cursor, token, behind, count, most) is None:
+                    forbid(row, token)
 
     def _restrict_to(self, cursor: Walk, most: int, out: Bitmask, index: int) -> bool:
         """Make a mask that of the tokens whose known completion takes ``most`` at most; False if that is any token."""

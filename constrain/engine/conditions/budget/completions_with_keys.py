@@ -23,7 +23,7 @@ from constrain.engine.history import Place
 from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, LimitError
 
 # With what a key may go on, what is likely to be possible first.
 _LIKELY = (string.ascii_lowercase + string.digits + string.ascii_uppercase + "_-.").encode()
@@ -37,6 +37,24 @@ _MOST_KEYS = 4096
 Rests = dict[tuple[int, bytes], bytes]
 
 NO_WAY = "no way to complete the text without a key that comes again was found"
+
+
+def rest_with_keys(
+    compiled: GrammarTables, place: Place, keys: ObjectKeys, known: Rests | None = None
+) -> tuple[int, list[int] | None]:
+    """How many tokens complete a text so that no key comes again, and which, if not the known ones; or NEVER.
+
+    The parameters are those of :func:`without_repeated_keys`.
+    """
+    if keys.status == REPEATED_KEY:
+        return NEVER, None
+    try:
+        found = without_repeated_keys(compiled, place, keys, known)
+    except LimitError:
+        raise
+    except ConstrainError:
+        return NEVER, None
+    return (tokens_from(compiled, place) if found is None else len(found)), found
 
 
 def without_repeated_keys(

@@ -26,7 +26,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.engine.conditions.budget.completions_with_keys import NO_WAY, Rests, without_repeated_keys
+from constrain.engine.conditions.budget.completions_with_keys import NO_WAY, Rests, rest_with_keys
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
 from constrain.engine.conditions.budget.known_completions import place_after, tokens_from
 from constrain.engine.conditions.budget.masks import forbid_tokens
@@ -47,7 +47,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, ids_in_mask, words_for
-from constrain.errors import ConstrainError, LimitError
+from constrain.errors import ConstrainError
 
 _OUTSIDE_STRINGS = b'"{}[],:'
 """Outside of strings, bytes without which a token leaves the keys as they are."""
@@ -250,16 +250,7 @@ class ScarceKeyCosts:
         if known is not None:
             return known
         state = place._state
-        found: list[int] | None = None
-        try:
-            found = without_repeated_keys(
-                compiled, place, keys, self._rests if generation == self._generation else None
-            )
-            result = (tokens_from(compiled, place) if found is None else len(found)), found
-        except LimitError:
-            raise
-        except ConstrainError:
-            result = NEVER, None
+        result = rest_with_keys(compiled, place, keys, self._rests if generation == self._generation else None)
         if generation == compiled.generation == self._generation:
             self._lengths[state, signature] = result
             # The rests that were found on the way are about as many as the keys there are.

@@ -83,7 +83,7 @@ class UniqueKeys:
         # It begins at once if a single token may be enough for a key to come again.
         self._since: int | None = -1 if self._quotes.may_hold_two_keys else None
         # Whether a token may end a first key and go on to where none is left.
-        self._may_run_out_at_once = self.may_pass_first_key and bool(compiled.ir.limited_keys)
+        self._may_run_out_at_once = bool(self._quotes.to_next_key and compiled.ir.limited_keys)
         # The keys where the cursor is, if they have been read, and what they said when they were.
         self._now: ObjectKeys | None = None
         self._known_note = NOT_READ
@@ -96,9 +96,9 @@ class UniqueKeys:
         return self._since is not None
 
     @property
-    def may_pass_first_key(self) -> bool:
-        """Whether a token may end the first key that must not come again and go on to where the next begins."""
-        return bool(self._quotes.to_next_key)
+    def to_next_key(self) -> list[int]:
+        """The tokens that may end the first key that must not come again and go on to where the next begins."""
+        return self._quotes.to_next_key
 
     def follow_from_start(self) -> None:
         """Follow all of the text, from now on for good."""
