@@ -296,6 +296,7 @@ def regexes(n: int) -> list[Case]:
         "nothing or something": "a?" * n + "a*" * n,
         "anchors": "^" * n + "a" + "$" * n,
         "lines": "(?m)" + "(^a$\n)" * len(some),
+        "counters within counters": "(" * 20 + "a" + "{0,1000000})" * 20,
         "primes": "".join(f"(?=(?:.{{{p}}})*$)" for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)) + ".*",
         "loops in loops": "(a+)+$" * n,
         "a far look-ahead in a loop": "(?:a(?=.{20}b).)*",

@@ -139,7 +139,8 @@ def derivative(ctx, expression, byte):
     """What may follow ``byte`` in ``expression``: { w : byte w in L(expression) }; an expression id, or FAIL.
 
     Post-order over the parts of the expression with the work stack, memoised per (expression, byte), so
-    that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.
+    that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.  All parts of a
+    union that are missing go on the stack together: looked for one by one, they would cost the square of their number.
     """
     result = _simple_derivative(ctx, expression, byte)
     if result == -1:
@@ -152,6 +153,13 @@ def derivative(ctx, expression, byte):
     while used(ctx, t.WORK_STACK) > bottom:
         top = used(ctx, t.WORK_STACK)
         expression = t.work_stack(ctx)[top - 1]
+        result = known_derivative(ctx, expression, byte)
+        if result != -1:
+            # Another part on the stack had it as a part, too.
+            if result < -1:
+                return result
+            set_used(ctx, t.WORK_STACK, top - 1)
+            continue
         records = t.expressions(ctx)
         kind = records[expression].kind
         a, b, c = records[expression].first, records[expression].second, records[expression].third
@@ -164,17 +172,23 @@ def derivative(ctx, expression, byte):
                 if part < -1:
                     return part
                 if part == -1:
+                    if missing == -1:
+                        set_used(ctx, t.WORK_STACK, top)
+                    elif not push(ctx, t.WORK_STACK, missing):
+                        return int64(FAIL)
                     missing = child
-                    break
-                if part == EMPTY and kind == INTERSECT:
+                    if kind == INTERSECT:
+                        # The next parts need not be known if this one is dead.
+                        break
+                elif part == EMPTY and kind == INTERSECT:
                     dead = True
                     break
-                if not push(ctx, t.WORK_STACK, part):
+                elif missing == -1 and not push(ctx, t.WORK_STACK, part):
                     return int64(FAIL)
-            if dead or missing != -1:
+            if dead:
                 set_used(ctx, t.WORK_STACK, top)
                 result = int64(EMPTY)
-            else:
+            elif missing == -1:
                 result = far_call(ctx, F_SET_OPERATION, int64(records[expression].flags & (FITS_FLAG | 255)), top)
         else:
             part = known_derivative(ctx, a, byte)

@@ -114,6 +114,15 @@ def _flatten(ctx, kind, base, neutral):
     return int64(0)
 
 
+@njit_inner(int64(int64))
+def _work_of_sorting(count):
+    """What so many parts take of a call's budget: each counts once, and more often where there are very many."""
+    bits = int64(4)
+    while count >> bits > 0:
+        bits += 1
+    return count * bits >> 2
+
+
 @njit_inner(types.boolean(CTX, int64, int64))
 def _contradicts_itself(ctx, base, count):
     """Whether there is an expression and its complement among the ``count`` parts at ``WORK_STACK[base]``, sorted."""
@@ -149,6 +158,10 @@ def make_set_operation(ctx, kind, base):
     if _flatten(ctx, kind, base, neutral) < 0:
         return int64(FAIL)
     count = used(ctx, t.WORK_STACK) - base
+    work = _work_of_sorting(count)
+    if ctx[BUDGET] < work:
+        return int64(LIMIT)
+    ctx[BUDGET] -= work
     sort_keys(i32(ctx, t.WORK_STACK)[base : base + count], count)
     n = 0
     nullable = 0 if kind == UNION else 1
@@ -168,9 +181,6 @@ def make_set_operation(ctx, kind, base):
             nullable |= child_nullable
         else:
             nullable &= child_nullable
-    if ctx[BUDGET] < count:
-        return int64(LIMIT)
-    ctx[BUDGET] -= count
     if kind == UNION and n > 1:
         n = far_call(ctx, F_SUBSUME, int64(base), int64(n))
         if n < 0:
