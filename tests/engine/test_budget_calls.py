@@ -18,6 +18,7 @@ from strategies import viable_grammars, words
 
 import constrain
 from constrain.engine.conditions.budget import budget as budget_module
+from constrain.engine.conditions.budget import completions_with_keys
 from constrain.engine.conditions.budget.completions_with_keys import without_repeated_keys
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, literal, repeat
@@ -442,13 +443,13 @@ def test_a_limit_is_an_error_and_no_refusal(monkeypatch: pytest.MonkeyPatch) -> 
     matcher = constrain.Matcher(compile_with(grammar, BYTES), max_tokens=40)
     assert matcher.accept_bytes(b'{"a":1')
 
-    def fail(compiled: Any, place: Any, keys: Any) -> list[int] | None:
+    def fail(compiled: Any, place: Any, keys: Any, known: Any) -> list[int] | None:
         if place is matcher:
-            return without_repeated_keys(compiled, place, keys)
+            return without_repeated_keys(compiled, place, keys, known)
         raise constrain.LimitError("a pattern takes too long to follow")
 
     with monkeypatch.context() as patch:
-        patch.setattr(budget_module, "without_repeated_keys", fail)
+        patch.setattr(completions_with_keys, "without_repeated_keys", fail)
         with pytest.raises(constrain.LimitError):
             matcher.accept_bytes(b',"b":2}')
     assert matcher.accept_bytes(b',"b":2}')
