@@ -29,7 +29,18 @@ from constrain.engine.parser import configurations as states
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import CLASSES
 from constrain.engine.storage.tables import Tables
-from constrain.grammar.regular import EMPTY, ByteSet, Literal, Regular, complement, concat, intersect, repeat, union
+from constrain.grammar.regular import (
+    ANY_BYTES,
+    EMPTY,
+    ByteSet,
+    Literal,
+    Regular,
+    complement,
+    concat,
+    intersect,
+    repeat,
+    union,
+)
 from constrain.grammar.words import Progress, Words, by_name, either, printable
 
 DEFAULT_LIMIT = 64
@@ -240,7 +251,7 @@ class _Reader:
         if kind == EPSILON:
             return Literal(b"")
         if kind == ALL:
-            return complement(EMPTY)
+            return ANY_BYTES
         if kind == LITERAL:
             return Literal(self._get(t.LITERAL_BYTES)[a : a + b].tobytes())
         if kind == SET:

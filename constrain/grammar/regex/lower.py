@@ -207,8 +207,7 @@ class Lowering:
         points, edge = state[1]
         if not points:
             return EPSILON if edge and nullable(found) else EMPTY
-        first = concat(self.speller.characters(points), ANY_BYTES)
-        return meet(found, optional(first) if edge else first, False, self.anything)
+        return meet(found, self.any_rest.after(state), False, self.anything)
 
     def _unmatched(self, item: Node) -> Regular:
         """The texts, not empty, at whose start the single character ``item`` and its look-aheads do not match."""
