@@ -26,6 +26,9 @@ from constrain.tokenizers.base import Tokenizer
 _LEAST_ROOM = 8
 """Tokens behind the protected ones that a cache must have room for."""
 
+_CACHE_ARGUMENTS = ("past_key_values", "cache")
+"""What models call the keys and values so far, before version 5.24 of transformers and since."""
+
 _HOW_TO_INSTALL = f"the transformers backend needs torch and transformers: {how_to_install('transformers')}"
 
 
@@ -35,7 +38,7 @@ class TransformersBackend(Backend):
     Keys and values of the tokens so far are kept.  When a context differs from the last one from some token on, they
     are cut there and only the rest is computed; where the kind of cache cannot be cut (quantized ones, and models with
     a recurrent state), everything is computed again.  Models whose state is not a cache of transformers' usual kind
-    (Mamba) compute everything for each token.
+    (Mamba before transformers 5.24) compute everything for each token.
 
     Parameters
     ----------
@@ -83,8 +86,8 @@ class TransformersBackend(Backend):
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._all = {"logits_to_keep": 0} if self._last_only else {}
         # Some models with a recurrent state only have it elsewhere; they compute everything each time.
-        self._has_cache = "past_key_values" in accepted
-        self.can_batch = self._has_cache and self._caches.can_batch and "position_ids" in accepted
+        self._cache_argument = next((name for name in _CACHE_ARGUMENTS if name in accepted), None)
+        self.can_batch = self._cache_argument is not None and self._caches.can_batch and "position_ids" in accepted
         self._room = self._room_of(options, "position_ids" in accepted)
         self.can_batch = self.can_batch and self._room is None
         self._batch = BatchCache(self._caches)
@@ -153,7 +156,7 @@ class TransformersBackend(Backend):
             self._say_window(len(ids))
         if self._room is not None:
             return self._logits_with_room(context, self._room)
-        if not self._has_cache:
+        if self._cache_argument is None:
             return self._numpy(self._forward(input_ids=self._tensor([context]), use_cache=False).logits[0, -1])
         kept = common_prefix(self._cached, context)
         # The answer itself is not kept, so the last token is always computed.
@@ -166,7 +169,7 @@ class TransformersBackend(Backend):
         self._cached = []  # until the model has answered, nothing is known about the cache
         try:
             for part in parts:
-                output = self._forward(input_ids=self._tensor([part]), past_key_values=self._cache, use_cache=True)
+                output = self._forward_cached(self._cache, input_ids=self._tensor([part]))
         except BaseException:
             self._cache = None
             raise
@@ -217,13 +220,8 @@ class TransformersBackend(Backend):
     def _read(self, tokens: list[int], place: int, **arguments: Any) -> Any:
         """The answer for tokens that stand at ``place`` of the text; their keys and values go into the cache."""
         positions = self._torch.arange(place, place + len(tokens), device=self._model.device)[None]
-        return self._forward(
-            input_ids=self._tensor([tokens]),
-            position_ids=positions,
-            past_key_values=self._cache,
-            use_cache=True,
-            **arguments,
-        )
+        ids = self._tensor([tokens])
+        return self._forward_cached(self._cache, input_ids=ids, position_ids=positions, **arguments)
 
     def _forget(self, context: list[int], room: Any) -> None:
         """Have the last tokens read once more, for what they look at, and forget what is not looked at."""
@@ -280,7 +278,7 @@ class TransformersBackend(Backend):
         if running:
             arguments = self._batch.prepare(running, self._torch, self._model.device)
             try:
-                output = self._forward(**arguments, use_cache=True)
+                output = self._forward_cached(self._batch.cache, **arguments)
             except BaseException:
                 self._batch.forget()
                 raise
@@ -303,6 +301,11 @@ class TransformersBackend(Backend):
         if self._limit is not None and len(ids) > self._limit:
             raise ConstrainError(f"{len(ids)} tokens do not fit into the model's context of {self._limit}")
         return list(ids)
+
+    def _forward_cached(self, cache: Any, **arguments: Any) -> Any:
+        """The model's answer; keys and values of the new tokens go into ``cache``."""
+        assert self._cache_argument is not None
+        return self._forward(**arguments, **{self._cache_argument: cache}, use_cache=True)
 
     def _forward(self, **arguments: Any) -> Any:
         try:

@@ -14,19 +14,25 @@ from constrain.backends.transformers_cache import CacheMaker
 
 
 class BatchCache:
-    """What is remembered of the rows of a batch."""
+    """What is remembered of the rows of a batch.
+
+    Attributes
+    ----------
+    cache : transformers.Cache or None
+        Keys and values of the rows; made by the first :meth:`prepare`.
+    """
 
     def __init__(self, caches: CacheMaker) -> None:
         self._caches = caches
         self.forget()
 
     def forget(self) -> None:
-        self._cache: Any = None
+        self.cache: Any = None
         self._cached: dict[int, list[int]] = {}
         self._mask: Any = None
 
     def prepare(self, contexts: Mapping[int, list[int]], torch: Any, device: Any) -> dict[str, Any]:
-        """The arguments of the model's next call, which answers for these rows in this order.
+        """The arguments of the model's next call, besides the cache; it answers for these rows in this order.
 
         Parameters
         ----------
@@ -43,8 +49,8 @@ class BatchCache:
             ids[place, width - len(tokens) :] = torch.tensor(tokens)
             real[place, width - len(tokens) :] = 1
         real = real.to(device)
-        if self._cache is None:
-            self._cache, self._mask = self._caches.make(), real
+        if self.cache is None:
+            self.cache, self._mask = self._caches.make(), real
         else:
             self._mask = torch.cat([self._mask, real], dim=1)
         self._cached = {row: list(tokens) for row, tokens in contexts.items()}
@@ -53,7 +59,6 @@ class BatchCache:
             "input_ids": ids.to(device),
             "attention_mask": self._mask,
             "position_ids": positions,
-            "past_key_values": self._cache,
         }
 
     def _keep_only(self, contexts: Mapping[int, list[int]], torch: Any, device: Any) -> None:
@@ -66,7 +71,7 @@ class BatchCache:
         if len(contexts) < len(self._cached):
             places = [place for place, row in enumerate(self._cached) if row in contexts]
             indices = torch.tensor(places, device=device)
-            self._cache.batch_select_indices(indices)
+            self.cache.batch_select_indices(indices)
             self._mask = self._mask[indices]
             self._cached = {row: self._cached[row] for row in self._cached if row in contexts}
         if list(contexts) != list(self._cached):
