@@ -121,8 +121,9 @@ UnfoldingMaker = Callable[[Callable[[Symbol], bool]], Unfolding]
 # Productions that are noted as work together.
 _SPENT_AT_ONCE = 32
 
-# Above this many repetitions a chain of one rule per count is replaced by one of powers of two.
-_CHAIN_LIMIT = 64
+# Above this many repetitions a chain of one rule per count is replaced by one of powers of two.  Few, because of what
+# may be empty: n of it in a row are n * n pairs of dots, between which everything is stepped over.
+_CHAIN_LIMIT = 4
 
 
 # So many answers are waited for.

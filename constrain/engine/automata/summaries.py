@@ -28,6 +28,9 @@ from constrain.kernels.language import int64, types
 LONG = 1 << 24
 """Larger lengths are not told apart."""
 
+_LOOKED_AT = 256
+"""So many bytes of a literal are asked which ones they are: it is done again for each literal that is left of it."""
+
 
 @njit_inner(types.void(CTX, int64, int64))
 def _set_edge_bytes(ctx, expression, slot):
@@ -77,7 +80,7 @@ def _set_necessary_bytes(ctx, expression):
     for word in range(4):
         bits = int64(0)
         if kind == LITERAL:
-            for i in range(a, a + b):
+            for i in range(a, a + min(b, int64(_LOOKED_AT))):
                 byte = t.literal_bytes(ctx)[i]
                 if byte >> 6 == word:
                     bits |= int64(1) << (byte & 63)
