@@ -25,6 +25,8 @@ GRAMMARS = {
     "nullable": 'start: x start x | "a"\nx: "a" | "b" | ',
     "two nonterminals": 'start: x y | "a"\nx: y start | "a"\ny: start x | "b" | start',
     "words": "start: (WORD | start start)+\nWORD: /[ab]+/",
+    "counted, and may be empty": 'start: x~2..40 "1"?\nx: ("a" | y)~0..7\ny: "b"~5 |',
+    "counted twice": 'start: x~0..30\nx: y~6..11\ny: "a" x? | "b"',
     "ignored": 'start: ("a" | "b")+\n%ignore /.*/s',
     "ignored between": 'start: start "+" start | "1"\n%ignore /[a1 ]+/',
 }

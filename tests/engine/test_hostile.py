@@ -7,6 +7,7 @@ import pytest
 import constrain
 from constrain.engine import grammar_tables as tables_module
 from constrain.engine.storage.header import BUDGET
+from constrain.engine.storage.schemas import CORE_WAITS
 from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder
 
@@ -24,6 +25,15 @@ def test_counters_within_counters_stay_small(pattern: str) -> None:
     assert matcher.accept_bytes(b"ab" * 1000)
     # Not the product of the bounds, which is over 90,000 for each byte.
     assert compiled.statistics()["nodes"] < 20_000
+
+
+@pytest.mark.parametrize("rule", ['"a"?', '"a"? "b"?'])
+def test_counted_rules_that_may_be_empty_are_not_stepped_over_in_pairs(rule: str) -> None:
+    grammar = constrain.Grammar.from_gbnf(f'root ::= (x "!"?){{0,1000}}\nx ::= y{{0,1000}}\ny ::= {rule}\n')
+    compiled = constrain.CompiledGrammar(grammar.ir, LETTERS)
+    assert constrain.Matcher(compiled).accept_bytes(b"a" * 20)
+    # With 64 of them in one production it was over 2,000 for one nonterminal alone.
+    assert compiled._tables.used(CORE_WAITS) < 700
 
 
 def test_too_much_work_is_an_error_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
