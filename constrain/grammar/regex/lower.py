@@ -168,8 +168,8 @@ class Lowering:
         return self._checked(self._lower_loop(node, state, rest), node)
 
     def _lower_loop(self, loop: Repeat, state: State, rest: Rest) -> Regular:
-        if loop.least == 0 and rest.after(state) in (self.anything, ANY_BYTES):
-            return rest.after(state)
+        if loop.least == 0 and (after := rest.after(state)) in (self.anything, ANY_BYTES):
+            return after
         guarded = self._guarded(loop, state, rest)
         if guarded is not None:
             return guarded
