@@ -393,6 +393,16 @@ class GrammarTables:
         return self._tables.nbytes - self.mask_bytes - self._tables.bytes_of(t.BY_ROW_OR_STATE)
 
     @property
+    def limit_bytes(self) -> int:
+        """What the tables may take, in bytes."""
+        return self._tables.limit_bytes
+
+    @property
+    def bytes_of_texts(self) -> int:
+        """Memory of what was found out about texts, in bytes; what no text needs may be forgotten."""
+        return self._tables.bytes_used(t.BY_ROW_OR_STATE)
+
+    @property
     def mask_bytes(self) -> int:
         """Memory of the remembered masks, in bytes."""
         tables = self._tables

@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeVar
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.recovery import find, make_ready
-from constrain.engine.storage.tables import NO_TABLES, TablesFullError
+from constrain.engine.storage.tables import NO_TABLES, TablesFullError, TextTooLargeError
 from constrain.errors import ConstrainError, LimitError
 
 Result = TypeVar("Result")
@@ -69,7 +69,7 @@ def transact(cursor: Restorable, operation: Callable[..., Result], *args: Any, f
                     raise
         except BaseException as error:
             cursor._restore(saved)
-            if is_last or not isinstance(error, TablesFullError):
+            if is_last or not isinstance(error, TablesFullError) or isinstance(error, TextTooLargeError):
                 raise
         is_last = True
 

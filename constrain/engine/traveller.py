@@ -10,14 +10,19 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import BEFORE, STEP, STEPS_KEPT, YOUNG_LINKS, Link, Place
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import MARKS_SHIFT, NO_COMPANION, UNREAD, WORD_SHIFT, Int64Array, pack, unpack
+from constrain.engine.parser.configurations import LOST
 from constrain.engine.storage.header import CLASSES, OPEN_AT, OPEN_STATE
 from constrain.engine.storage.schemas import CLASS_BYTES, STATE_MARKS
 from constrain.engine.storage.statuses import STOPPED
-from constrain.engine.storage.tables import TablesFullError
+from constrain.engine.storage.tables import TablesFullError, TextTooLargeError
 from constrain.kernels.jit import without_dispatch
 
 BYTES_AT_ONCE = 1024
 """The most bytes for one call of a kernel: what it finds out stays until it is over."""
+
+# A piece that takes more than this part of the limit on memory is followed by a shorter one: where memory ends within a
+# piece, all that was found out for it is lost.
+_PIECES_IN_LIMIT = 32
 
 # A longer run of forced bytes is returned in pieces of this size.
 _FORCED_LIMIT = 1 << 16
@@ -47,20 +52,31 @@ class Traveller:
 
     def read_all(self, data: bytes) -> None:
         """As :meth:`read` for any number of bytes, where nobody holds the number of a lexer state."""
+        compiled = self._compiled
+        here = [place for place in compiled.cursors if place is self or place._parent is self._parent]
         size = BYTES_AT_ONCE
         while data:
-            self._compiled.compact_if_due()
+            compiled.compact_if_due()
+            before = compiled.bytes_of_texts
             try:
                 self.read(data[:size])
-            except TablesFullError:
-                if size == 1 or not self._compiled.can_compact:
+            except TablesFullError as error:
+                if size == 1 or not compiled.can_compact:
                     raise
                 # Nothing of the piece has been read.
-                self._compiled.compact()
+                compiled.compact()
+                if compiled.bytes_of_texts > compiled.limit_bytes // 2:
+                    # A few bytes more at best, each of them at the price of another compaction.
+                    if all(place in here or place._state == LOST for place in compiled.cursors):
+                        raise TextTooLargeError(*error.args) from None
+                    raise
                 size = 1 + size // 16
                 continue
             data = data[size:]
-            size = min(BYTES_AT_ONCE, 2 * size)
+            if compiled.bytes_of_texts - before > compiled.limit_bytes // _PIECES_IN_LIMIT:
+                size = 1 + size // 2
+            else:
+                size = min(BYTES_AT_ONCE, 2 * size)
 
     def read(self, data: bytes) -> None:
         """Go on with some bytes, piece by piece; to state 0 if they cannot follow.  The caller holds the lock."""

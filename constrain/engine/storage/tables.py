@@ -214,6 +214,10 @@ class TablesFullError(LimitError):
     """The tables of a compiled grammar have reached their limit."""
 
 
+class TextTooLargeError(TablesFullError):
+    """They have, and hold nothing that the text does not need, so that there is no use in beginning anew."""
+
+
 def _too_many_elements(slot: int) -> TablesFullError:
     return TablesFullError(
         f"the grammar needs a table of more than {MOST_ELEMENTS:,} entries (the {t.NAMES[slot]} table is full); "
