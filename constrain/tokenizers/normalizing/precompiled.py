@@ -33,6 +33,8 @@ _MORE_EXTENDERS = (
     "1F3FB-1F3FF E0020-E007F"
 )
 _NO_EXTENDERS = "102B-102C 1038 1062-1064 1067-106D 1083 1087-108C 108F 109A-109C 1A61 1A63-1A64 AA7B AA7D 11720-11721"
+# What belongs to the character behind it (Grapheme_Cluster_Break=Prepend).
+_PREPENDED = "600-605 6DD 70F 890-891 8E2 D4E 110BD 110CD 111C2-111C3 113D1 1193F 11941 11A84-11A89 11D46 11F02"
 # Two parts of one Hangul syllable.
 _SYLLABLE = re.compile(
     "[\u1100-\u115f\ua960-\ua97c][\u1100-\u11a7\ua960-\ua97c\uac00-\ud7c6]"
@@ -158,10 +160,10 @@ def _characters_with_rules(rules: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:
     """Where the clusters of several characters are, without those that are longer than a rule can be."""
-    extenders, controls = _extenders_and_controls()
-    for match in extenders.finditer(text):
+    clusters, controls = _clusters_and_controls()
+    for match in clusters.finditer(text):
         begin, end = match.span()
-        if text[begin] != "\r" and begin > 0 and text[begin - 1] not in controls:
+        if match[1] is not None and begin > 0 and text[begin - 1] not in controls:
             begin -= 1
             # A syllable of several parts has too many bytes.
             if begin > 0 and _SYLLABLE.fullmatch(text, begin - 1, begin + 1):
@@ -171,14 +173,20 @@ def _clusters(text: str) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=1)
-def _extenders_and_controls() -> tuple[re.Pattern[str], frozenset[str]]:
-    """A regex for what goes on with a cluster, and the characters that end one."""
+def _clusters_and_controls() -> tuple[re.Pattern[str], frozenset[str]]:
+    """A regex for clusters, or (its group) for what goes on with one, and the characters that end one."""
     table = category_table()
     extends = np.isin(table, [CATEGORIES.index(name) for name in ("Mn", "Mc", "Me")])
     extends[codes_of_ranges(_NO_EXTENDERS)] = False
     extends[codes_of_ranges(_MORE_EXTENDERS)] = True
-    controls = np.isin(table, [CATEGORIES.index(name) for name in ("Cc", "Zl", "Zp", "Cf")]) & ~extends
-    return re.compile(f"\r\n|[{_class_of(extends)}]+"), frozenset(map(chr, np.flatnonzero(controls).tolist()))
+    prepended = np.zeros(len(table), dtype=np.bool_)
+    prepended[codes_of_ranges(_PREPENDED)] = True
+    controls = np.isin(table, [CATEGORIES.index(name) for name in ("Cc", "Zl", "Zp", "Cf")]) & ~extends & ~prepended
+    more = f"[{_class_of(extends)}]"
+    return (
+        re.compile(f"\r\n|[{_class_of(prepended)}]+[^{_class_of(controls)}]?{more}*|({more}+)"),
+        frozenset(map(chr, np.flatnonzero(controls).tolist())),
+    )
 
 
 def _class_of(members: npt.NDArray[np.bool_]) -> str:
