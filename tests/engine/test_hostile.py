@@ -62,6 +62,27 @@ def test_memory_has_a_limit() -> None:
     assert matcher.steps == 0
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_text_that_takes_all_memory_is_soon_given_up(monkeypatch: pytest.MonkeyPatch, others: int) -> None:
+    grammar = constrain.Grammar.from_gbnf('root ::= (("a"{0,1000} "b"?){0,1000} "a"?){0,1000}\n')
+    compiled = constrain.CompiledGrammar(grammar.ir, LETTERS, limit_bytes=30_000_000)
+    matcher, *rest = (constrain.Matcher(compiled) for _ in range(1 + others))
+    for other in rest:
+        assert other.accept_bytes(b"ab" * 10)
+    # Each of them copies all that is alive.
+    compactions = []
+    compact = type(compiled).compact
+    monkeypatch.setattr(type(compiled), "compact", lambda self: compactions.append(compact(self)))
+    with pytest.raises(constrain.LimitError, match="raise limit_bytes"):
+        matcher.accept_bytes(b"a" * 5_000)
+    # What others hold may be what is missing, so then it is tried once more without that.
+    assert len(compactions) <= 8 * (1 + others)
+    assert matcher.steps == 0
+    assert matcher.accept_bytes(b"ab" * 10)
+    for other in rest:
+        assert (other.allowed_tokens() == matcher.allowed_tokens()).all()
+
+
 def test_expressions_nested_deeply() -> None:
     deep = regular.literal("a")
     for _ in range(5_000):
