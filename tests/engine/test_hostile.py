@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from finite_texts import mask_of
 
 import constrain
 from constrain.engine import grammar_tables as tables_module
@@ -80,7 +81,7 @@ def test_a_text_that_takes_all_memory_is_soon_given_up(monkeypatch: pytest.Monke
     assert matcher.steps == 0
     assert matcher.accept_bytes(b"ab" * 10)
     for other in rest:
-        assert (other.allowed_tokens() == matcher.allowed_tokens()).all()
+        assert mask_of(other, 3) == mask_of(matcher, 3)
 
 
 def test_expressions_nested_deeply() -> None:
