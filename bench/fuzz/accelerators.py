@@ -71,7 +71,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     if what == 0:
         source = rng.choice(scripts.SOURCES)
     elif what == 1:
-        source = scripts.Source("regex", patterns.text(patterns.tree(rng, rng.choice((2, 3, 4)))))
+        source = scripts.Source("regex", patterns.text(patterns.tree(rng, rng.choice((2, 3, 4)), patterns.taste(rng))))
     elif what == 2:
         source = scripts.Source("json_schema", schemas_made.schema(rng))
     else:

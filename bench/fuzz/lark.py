@@ -93,7 +93,7 @@ def random_text(rng: random.Random) -> Text:
     terminals: list[tuple[str, patterns.Tree]] = []
     wanted = rng.randint(2, 5)
     while len(terminals) < wanted:
-        tree = patterns.ascii_tree(rng, rng.choice((0, 0, 1, 2)))
+        tree = patterns.ascii_tree(rng, rng.choice((0, 0, 1, 2, 3)))
         if not _is_nullable(tree):
             terminals.append((f"T{len(terminals)}", tree))
     ignored = []

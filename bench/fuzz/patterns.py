@@ -8,28 +8,45 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.fuzz.characters import ASCII_POOL, POOL, characters
 
 Tree = tuple[Any, ...]
 
 
-def tree(rng: random.Random, depth: int, pool: Sequence[str] = POOL) -> Tree:
+class Taste(NamedTuple):
+    """What random patterns are made of: their leaves, and how many of their nodes are repetitions."""
+
+    leaves: Sequence[str] = POOL
+    repeats: float = 0.25
+
+
+_ANY = Taste()
+
+
+def taste(rng: random.Random) -> Taste:
+    """A taste for one pattern: often for few leaves, so that its parts begin and end alike, and many repetitions."""
+    leaves = rng.sample(POOL, rng.randint(2, 3)) if rng.random() < 0.5 else POOL
+    return Taste(leaves, rng.choice((0.25, 0.5)))
+
+
+def tree(rng: random.Random, depth: int, taste: Taste = _ANY) -> Tree:
     """A random pattern."""
     what = rng.random()
-    if depth == 0 or what < 0.3:
-        return ("leaf", rng.choice(pool))
-    if what < 0.6:
-        return ("cat", tuple(tree(rng, depth - 1, pool) for _ in range(rng.randint(1, 4))))
-    if what < 0.75:
-        return ("alt", tuple(tree(rng, depth - 1, pool) for _ in range(rng.randint(2, 4))))
+    others = 1 - taste.repeats
+    if depth == 0 or what < 0.4 * others:
+        return ("leaf", rng.choice(taste.leaves))
+    if what < 0.8 * others:
+        return ("cat", tuple(tree(rng, depth - 1, taste) for _ in range(rng.randint(1, 4))))
+    if what < others:
+        return ("alt", tuple(tree(rng, depth - 1, taste) for _ in range(rng.randint(2, 4))))
     low, high = rng.choice(((0, None), (1, None), (0, 1), (0, 3), (2, 2), (1, 4), (2, None), (0, 12), (3, 9)))
-    return ("rep", tree(rng, min(depth - 1, 1 if high and high > 4 else 2), pool), low, high)
+    return ("rep", tree(rng, min(depth - 1, 1 if high and high > 4 else 2), taste), low, high)
 
 
 def ascii_tree(rng: random.Random, depth: int) -> Tree:
-    return tree(rng, depth, ASCII_POOL)
+    return tree(rng, depth, Taste(ASCII_POOL))
 
 
 def text(made: Tree, rng: random.Random | None = None) -> str:

@@ -119,8 +119,9 @@ def _simpler(made: patterns.Tree) -> list[patterns.Tree]:
 
 def run(rng: random.Random, budget: Budget) -> Counts:
     counts: Counts = Counts()
-    made = patterns.tree(rng, rng.choice((2, 3, 4)))
-    ahead = patterns.tree(rng, 2) if rng.random() < 0.2 else None
+    taste = patterns.taste(rng)
+    made = patterns.tree(rng, rng.choice((2, 3, 4)), taste)
+    ahead = patterns.tree(rng, 2, taste) if rng.random() < 0.2 else None
     is_negative = rng.random() < 0.5
     spelling = rng.randrange(1 << 30)
     alphabet = _ALPHABET.encode()

@@ -11,9 +11,11 @@ from constrain.engine.automata.expressions import (
     COMPLEX_FLAG,
     CONCAT,
     EMPTY,
+    EPSILON,
     LOOP_FLAG,
     REPEAT,
     is_nullable,
+    make_union,
 )
 from constrain.engine.storage.access import push_pair, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT2
@@ -37,43 +39,49 @@ def is_star(ctx, expression):
 
 
 @njit_inner(RESULT2)
-def _is_within(ctx, part, star):
-    """1 if every string of an expression, which has finitely many, is in ``star``; 0 if not, or not soon found; FAIL.
+def _is_within(ctx, part, item):
+    """1 if all strings of an expression are sequences of ``item``'s; 0 if not, or not soon found; FAIL or LIMIT.
 
-    Derivatives of both are compared, each pair once.  The pairs are kept on the work stack.
+    Both have finitely many strings.  What is left of ``part`` is held against what is left of the ``item`` that has
+    begun, each pair once; the pairs are kept on the work stack.  The star itself is not derived: making its derivatives
+    is what asks here.
     """
     if ctx[CLASSES] == 0:
         return int64(0)  # the lexemes are still being made
     bottom = used(ctx, WORK_STACK)
-    if not push_pair(ctx, WORK_STACK, part, star):
+    if not push_pair(ctx, WORK_STACK, part, EPSILON):
         return int64(FAIL)
     result = int64(1)
     at = bottom
     while at < used(ctx, WORK_STACK) and result == 1:
-        inner, outer = work_stack(ctx)[at], work_stack(ctx)[at + 1]
+        inner, begun = work_stack(ctx)[at], work_stack(ctx)[at + 1]
         at += 2
-        if is_nullable(ctx, inner) and not is_nullable(ctx, outer):
+        if is_nullable(ctx, inner) and not is_nullable(ctx, begun):
             result = int64(0)
         for k in range(ctx[CLASSES]):
             byte = class_bytes(ctx)[k]
             if result != 1 or not (first_bytes(ctx)[inner, byte >> 6] >> (byte & 63)) & 1:
                 continue
-            after_inner = far_call(ctx, F_DERIVATIVE, inner, byte)
-            if after_inner == EMPTY:
+            inner_left = far_call(ctx, F_DERIVATIVE, inner, byte)
+            if inner_left == EMPTY:
                 continue
-            after_outer = far_call(ctx, F_DERIVATIVE, outer, byte)
-            if after_inner < 0 or after_outer < 0:
-                return min(after_inner, after_outer)
-            if after_outer == EMPTY:
+            begun_left = far_call(ctx, F_DERIVATIVE, begun, byte)
+            if begun_left >= 0 and is_nullable(ctx, begun):
+                # The next one may begin.
+                next_left = far_call(ctx, F_DERIVATIVE, item, byte)
+                begun_left = make_union(ctx, begun_left, next_left) if next_left >= 0 else next_left
+            if inner_left < 0 or begun_left < 0:
+                return min(inner_left, begun_left)
+            if begun_left == EMPTY:
                 result = int64(0)
             known = False
             top = used(ctx, WORK_STACK)
             for i in range(bottom, top, 2):
-                known = known or (work_stack(ctx)[i] == after_inner and work_stack(ctx)[i + 1] == after_outer)
+                known = known or (work_stack(ctx)[i] == inner_left and work_stack(ctx)[i + 1] == begun_left)
             if not known:
                 if top - bottom >= 2 * _MOST_PAIRS:
                     result = int64(0)
-                elif not push_pair(ctx, WORK_STACK, after_inner, after_outer):
+                elif not push_pair(ctx, WORK_STACK, inner_left, begun_left):
                     return int64(FAIL)
     set_used(ctx, WORK_STACK, bottom)
     return result
@@ -101,7 +109,7 @@ def is_absorbed(ctx, part, star):
             continue
         if records[first].flags & (LOOP_FLAG | COMPLEX_FLAG):
             return int64(0)
-        within = _is_within(ctx, first, star)
+        within = _is_within(ctx, first, item)
         if within != 1:
             return within
     return int64(1)

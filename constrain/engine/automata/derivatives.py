@@ -25,8 +25,8 @@ from constrain.engine.automata.expressions import (
     make_concat,
     make_not,
     make_repeat,
+    make_union,
 )
-from constrain.engine.automata.set_operations import make_union
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put

@@ -23,11 +23,11 @@ expression a ready-made automaton state (derivatives.py).
 from __future__ import annotations
 
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import push, room, set_used, used
+from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix
 from constrain.engine.storage.header import BUDGET, CTX, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_DESCRIBE, far_call
+from constrain.engine.storage.links import F_DESCRIBE, F_SET_OPERATION, far_call
 from constrain.engine.storage.statuses import FAIL, LIMIT
 from constrain.kernels.language import int64
 
@@ -164,3 +164,16 @@ def make_literal(ctx, offset, length):
     if length == 0:
         return int64(EPSILON)
     return intern_expression(ctx, LITERAL, offset, length, 0)
+
+
+@njit_inner(RESULT2)
+def make_union(ctx, left, right):
+    """``left | right``."""
+    if left == EMPTY or left == right:
+        return right
+    if right == EMPTY:
+        return left
+    base = used(ctx, t.WORK_STACK)
+    if not push_pair(ctx, t.WORK_STACK, left, right):
+        return int64(FAIL)
+    return far_call(ctx, F_SET_OPERATION, int64(UNION), base)

@@ -3,7 +3,7 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata import derivatives, liveness, summaries  # noqa: F401 (through pointers)
+from constrain.engine.automata import derivatives, liveness, set_operations, summaries  # noqa: F401 (through pointers)
 from constrain.engine.automata.expressions import (
     ALL,
     EMPTY,

@@ -20,7 +20,7 @@ from constrain.engine.automata.expressions import (
     is_nullable,
 )
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import i32, i64, push_pair, room, set_used, used
+from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import find, hash_staged, is_staged, keep_staged, mix, sort_keys
 from constrain.engine.storage.header import BUDGET, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
@@ -214,16 +214,3 @@ def make_set_operation(ctx, kind, base):
 
 
 far_entry(F_SET_OPERATION, make_set_operation)
-
-
-@njit_inner(RESULT2)
-def make_union(ctx, left, right):
-    """``left | right``."""
-    if left == EMPTY or left == right:
-        return right
-    if right == EMPTY:
-        return left
-    base = used(ctx, t.WORK_STACK)
-    if not push_pair(ctx, t.WORK_STACK, left, right):
-        return int64(FAIL)
-    return far_call(ctx, F_SET_OPERATION, UNION, base)
