@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import pytest
 from finite_texts import mask_of
 
@@ -101,3 +104,50 @@ def test_what_a_look_ahead_has_found_is_not_looked_for_again(head: str) -> None:
     compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
     assert not constrain.Matcher(compiled).accept_bytes(b";(")
     assert compiled.statistics()["nodes"] < 4_000
+
+
+@pytest.mark.parametrize("max_tokens", [None, 300])
+def test_a_length_beside_a_pattern_is_not_searched_for_life_and_costs(max_tokens: int | None) -> None:
+    pattern = "arn:aws(-[a-z]+)*:kms:[a-z-]+-[0-9]{1}:[0-9]{12}:key/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(256)] + [b"a" * 9, b"x-" * 20])
+    compiled = constrain.CompiledGrammar(
+        constrain.Grammar.from_json_schema({"type": "string", "maxLength": 256, "pattern": pattern}).ir, vocabulary
+    )
+    matcher = constrain.Matcher(compiled, max_tokens=max_tokens)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    for text in (b'"', b"a", b"rn", b":aws:kms:a-0:000000000000:key/aaaa"):
+        assert matcher.accept_bytes(text)
+        matcher.fill_next_token_bitmask(mask)
+    # The pattern has some hundred derivatives, each with as many lengths as texts have reached; a search for a string
+    # of each went through tens of thousands.
+    assert compiled.statistics()["nodes"] < 3_000
+
+
+def test_life_and_costs_beside_a_length_are_exact() -> None:
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(256)] + [b"ab", b"bcc", "\u00e9\u00e9".encode()])
+    for most in range(3, 9):
+        schema = {"type": "string", "maxLength": most, "pattern": "^[a-c\u00e9]*b[a-c]?c\u00e9*c$"}
+        compiled = constrain.CompiledGrammar(
+            constrain.Grammar.from_json_schema(schema, spelling="canonical").ir, vocabulary
+        )
+        for begun in ("", "a", "\u00e9", "\u00e9\u00e9", "ab", "abc", "aaa", "cb\u00e9", "b\u00e9bcc"):
+            matcher = constrain.Matcher(compiled, max_tokens=40)
+            left = most - len(begun)
+            # bcc, what is left of it, or it once more behind an accent.
+            fits = left >= 0 and any(
+                re.fullmatch(schema["pattern"], begun + "".join(rest))
+                for size in range(min(left, 4) + 1)
+                for rest in itertools.product("bc\u00e9", repeat=size)
+            )
+            assert matcher.accept_bytes(b'"' + begun.encode()) == fits, (most, begun)
+            if fits:
+                text = begun + completion_of(matcher, vocabulary)
+                assert re.fullmatch(schema["pattern"], text)
+                assert len(text) <= most
+
+
+def completion_of(matcher: constrain.Matcher, vocabulary: constrain.Vocabulary) -> str:
+    """What completes a string, without its closing quote."""
+    tokens = matcher.completion()
+    assert matcher.tokens_to_finish() == len(tokens)
+    return b"".join(vocabulary.tokens[token] for token in tokens).decode().removesuffix('"')

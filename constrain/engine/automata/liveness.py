@@ -6,16 +6,19 @@ Without intersections and complements it has one, unless it is EMPTY.  With them
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata.character_counters import character_counter
 from constrain.engine.automata.expressions import (
     ALIVE,
     COMPLEX_FLAG,
     CONCAT,
     DEAD,
     EMPTY,
+    INTERSECT,
     NULLABLE_FLAG,
     UNKNOWN,
     VISITED,
 )
+from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, set_used, u8, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
@@ -47,12 +50,32 @@ def note_verdicts(ctx, slot, bottom, path, status):
     set_used(ctx, t.LIVENESS_STACK, path)
 
 
+@njit_inner(types.boolean(CTX, int64))
+def _shows_life(ctx, expression):
+    """Whether an expression, not EMPTY, is seen to have a string, without a search."""
+    records = t.expressions(ctx)
+    flags = records[expression].flags
+    if flags & NULLABLE_FLAG or flags & COMPLEX_FLAG == 0 or t.liveness(ctx)[expression] == ALIVE:
+        return True
+    if flags & 255 != INTERSECT:
+        return False
+    # No string has more characters than bytes.
+    counted = character_counter(ctx, expression)
+    if counted < 0:
+        return False
+    length = t.shortest_lengths(ctx)[counted & 0xFFFFFFFF]
+    return length < LONG and length <= records[counted >> 32].third
+
+
 @njit_inner(RESULT2)
 def search_live(ctx, expression, _unused):
     """Whether an expression with intersections or complements inside, and not nullable, is alive; see is_live."""
     known = t.liveness(ctx)[expression]
     if known == ALIVE or known == DEAD:
         return int64(known == ALIVE)
+    if _shows_life(ctx, expression):
+        t.liveness(ctx)[expression] = ALIVE
+        return int64(1)
     # Depth first for a nullable derivative.  On a long path it goes towards shorter strings first: with a counter of
     # thousands the way to its end would be long.  The visited expressions are kept on the work stack.  The path, as
     # (expression, next class), is on the liveness stack; a class is counted from ``classes`` on when any successor will
@@ -83,11 +106,9 @@ def search_live(ctx, expression, _unused):
             break
         if successor == EMPTY:
             continue
-        head = t.expressions(ctx)[successor].flags
-        known = t.liveness(ctx)[successor]
-        if head & NULLABLE_FLAG or head & COMPLEX_FLAG == 0 or known == ALIVE:
+        if _shows_life(ctx, successor):
             status = int64(1)
-        elif known == UNKNOWN:
+        elif t.liveness(ctx)[successor] == UNKNOWN:
             if closer and t.shortest_lengths(ctx)[successor] >= t.shortest_lengths(ctx)[here]:
                 continue
             first_class = classes if top - path < 2 * _LONG_PATH else int64(0)

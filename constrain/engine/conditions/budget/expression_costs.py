@@ -12,6 +12,7 @@ of them.  Only for intersections and complements the cheapest string has to be s
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata.character_counters import character_counter
 from constrain.engine.automata.expressions import (
     ALL,
     CONCAT,
@@ -149,6 +150,13 @@ def _combine(ctx, expression):
         if kind == INTERSECT:
             for i in range(b):
                 bound = max(bound, costs[t.children(ctx)[a + i]].bound)
+            counted = character_counter(ctx, expression)
+            if counted >= 0:
+                high = t.expressions(ctx)[counted >> 32].third
+                other = costs[counted & 0xFFFFFFFF]
+                # No string has more characters than bytes, nor more bytes than it costs.
+                if other.least_on != UNKNOWN and other.least_on <= high:
+                    least, on, byte = int64(other.least), int64(other.least_on), int64(other.next_byte)
     if on != UNKNOWN:
         bound = least
     if flags & NULLABLE_FLAG:

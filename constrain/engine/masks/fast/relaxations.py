@@ -11,11 +11,11 @@ The tokens of the relaxation serve for many states: for each number of words, ch
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata.character_counters import character_counter
 from constrain.engine.automata.expressions import (
     COMPLEX_FLAG,
     CONCAT,
     EPSILON,
-    FITS_FLAG,
     INTERSECT,
     LITERAL,
     NOT,
@@ -28,7 +28,6 @@ from constrain.engine.automata.expressions import (
 )
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
-from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import AGREED_BYTES, CTX, INNER_BLANKS, LONGEST, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_STATE, F_RELAX, F_SET_OPERATION, far_call, far_entry
@@ -50,39 +49,6 @@ _LEAST_HIGH = 4
 _ALWAYS = 1 << 30
 BLANK_BYTES = 1 << 0x20 | 1 << 0x09
 """A set of bytes."""
-
-
-@njit_inner(RESULT1)
-def _character_counter(ctx, node):
-    """Of an intersection with a counter of characters that may be left out: ``counter << 32 | the other part``; or -1.
-
-    See expressions.FITS_FLAG.  The counter may stand behind the rest of a character.
-    """
-    nodes = t.expressions(ctx)
-    if not nodes[node].flags & FITS_FLAG or nodes[node].second != 2:
-        return int64(-1)
-    first = nodes[node].first
-    found, widest = int64(-1), int64(-1)
-    for i in range(2):
-        counter, other = t.children(ctx)[first + i], t.children(ctx)[first + 1 - i]
-        # Where both parts count, that one counts characters which begins with more bytes: it allows all of the other.
-        width = int64(0)
-        for word in range(4):
-            width += count_bits(t.first_bytes(ctx)[counter, word])
-        begun = nodes[counter].kind == CONCAT
-        for _ in range(_MOST_PARTS):
-            if nodes[counter].kind == CONCAT:
-                counter = nodes[counter].second
-        if nodes[counter].kind != REPEAT or nodes[counter].third < 0 or nodes[other].flags & COMPLEX_FLAG:
-            continue
-        low = nodes[counter].second
-        if low > 1 or (low == 1 and (begun or nodes[other].flags & NULLABLE_FLAG)):
-            continue
-        if width == widest:
-            return int64(-1)
-        if width > widest:
-            found, widest = counter << 32 | other, width
-    return found
 
 
 @njit_inner(RESULT1)
@@ -131,7 +97,7 @@ def _relaxed(ctx, node, how):
     if depth > _MOST_DEPTH:
         return node
     if kind == INTERSECT:
-        counted = _character_counter(ctx, node)
+        counted = character_counter(ctx, node)
         spare = _spare_bytes(ctx, counted) if counted >= 0 else int64(-1)
         if spare < least:
             return node
