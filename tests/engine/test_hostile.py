@@ -151,3 +151,16 @@ def completion_of(matcher: constrain.Matcher, vocabulary: constrain.Vocabulary) 
     tokens = matcher.completion()
     assert matcher.tokens_to_finish() == len(tokens)
     return b"".join(vocabulary.tokens[token] for token in tokens).decode().removesuffix('"')
+
+
+def test_a_least_length_that_the_pattern_has_anyway_says_nothing() -> None:
+    pattern = "arn:(aws[a-z-]*)?:[a-z]{2}-[a-z]+-[0-9]:[0-9]{12}:[0-9a-f]{8}-[0-9a-f]{4}"
+    with_length, without = (
+        constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, LETTERS).statistics()["nodes"]
+        for schema in (
+            {"type": "string", "pattern": pattern, "minLength": 34, "maxLength": 120},
+            {"type": "string", "pattern": pattern, "maxLength": 120},
+        )
+    )
+    # Before, whether there is a string was searched for through all lengths.
+    assert with_length == without

@@ -27,7 +27,7 @@ from constrain.grammar.regular import Regular
 from constrain.grammar.utf8 import CodePoints
 from constrain.grammar.words import by_language
 
-__all__ = ["from_regex", "regex_code_points", "regex_language", "regex_of_length"]
+__all__ = ["from_regex", "least_length", "regex_code_points", "regex_language", "regex_of_length"]
 
 
 # Longer patterns are not kept.
@@ -118,6 +118,11 @@ def regex_of_length(
     tree = whole_text(parse(pattern, flags, dialect), anchored)
     bounded = with_length(tree, low, high) if tree.tier == PLAIN else None
     return None if bounded is None else Speller(encode_char).spell(bounded)
+
+
+def least_length(pattern: str, *, anchored: bool = True, dialect: Literal["python", "ecma"] = "python") -> int:
+    """A number of code points that no text is shorter than that a pattern matches; parameters as above."""
+    return whole_text(parse(pattern, "", dialect), anchored).low
 
 
 def from_regex(pattern: str, flags: str = "", dialect: Literal["python", "ecma"] = "python") -> GrammarIR:

@@ -20,7 +20,7 @@ from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_label
 from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME, is_idn_hostname
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY, Spelling
 from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regex import regex_code_points, regex_of_length
+from constrain.grammar.regex import least_length, regex_code_points, regex_of_length
 from constrain.grammar.regular import EMPTY, Regular, complement, counted, intersect, repeat, union
 
 # How many steps the search for a common string takes before it gives up.
@@ -210,11 +210,18 @@ def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regul
             if bounded is not None:
                 others = [each for each in items if each is not item and each not in lengths]
                 return [bounded, *(spelled(each, spelling) for each in others)]
+        if any(isinstance(item, Pattern) and _least_length(item.source) >= low for item in items):
+            low = 0  # it says nothing that the pattern does not
         parts = [spelled(item, spelling) for item in items if item not in lengths]
         parts = [part for part in parts if part is not spelling.body]
         if parts:
             return [counted(intersect(*parts), spelling.character, low, high)]
     return [spelled(item, spelling) for item in items]
+
+
+@lru_cache(maxsize=512)
+def _least_length(source: str) -> int:
+    return least_length(source, anchored=False, dialect="ecma")
 
 
 @lru_cache(maxsize=512)
