@@ -6,6 +6,7 @@ import itertools
 import re
 
 import pytest
+from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
 from finite_texts import mask_of
 
 import constrain
@@ -14,6 +15,7 @@ from constrain.engine.storage.header import BUDGET
 from constrain.engine.storage.schemas import CORE_WAITS
 from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.json_schema.lexical import texts
 
 LETTERS = constrain.Vocabulary([b"a", b"b", b"!"])
 
@@ -154,13 +156,22 @@ def completion_of(matcher: constrain.Matcher, vocabulary: constrain.Vocabulary) 
 
 
 def test_a_least_length_that_the_pattern_has_anyway_says_nothing() -> None:
-    pattern = "arn:(aws[a-z-]*)?:[a-z]{2}-[a-z]+-[0-9]:[0-9]{12}:[0-9a-f]{8}-[0-9a-f]{4}"
-    with_length, without = (
-        constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, LETTERS).statistics()["nodes"]
-        for schema in (
-            {"type": "string", "pattern": pattern, "minLength": 34, "maxLength": 120},
-            {"type": "string", "pattern": pattern, "maxLength": 120},
-        )
-    )
-    # Before, whether there is a string was searched for through all lengths.
-    assert with_length == without
+    # Two bounds beside a pattern take a search for each length.
+    pattern = texts.pattern_text("a(b[a-z-]*)?:[0-9]{4}")
+    with_least, without = (texts.spelled(texts.every(pattern, texts.Length(low, 20)), EVERY_WAY) for low in (6, 0))
+    assert with_least == without
+
+
+def test_what_is_too_long_by_now_is_not_searched_for_each_length() -> None:
+    pattern = "arn:(aws[a-z-]*)?:lambda:[a-z]{2}-[a-z]+-[0-9]:[0-9]{12}:mapping:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{12}"
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(256)] + [b"-" * size for size in range(2, 60)])
+    schema = {"type": "string", "maxLength": 90, "pattern": pattern}
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, vocabulary)
+    matcher = constrain.Matcher(compiled)
+    assert matcher.accept_bytes(b'"')
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    matcher.fill_next_token_bitmask(mask)
+    # arn::lambda:us-e-1:123456789012:mapping:12345678-1234-123456789012 has 66 characters.
+    allowed = [size for size in range(2, 60) if mask[0, (254 + size) >> 5] >> ((254 + size) & 31) & 1]
+    assert allowed == list(range(2, 90 - 66 + 1))
+    assert compiled.statistics()["nodes"] < 6_000

@@ -21,6 +21,7 @@ from constrain.engine.automata.expressions import (
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, set_used, u8, used
+from constrain.engine.storage.hashing import map_change, map_get, map_put
 from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, F_LIVE, far_call, far_entry
@@ -67,6 +68,49 @@ def _shows_life(ctx, expression):
     return length < LONG and length <= records[counted >> 32].third
 
 
+@njit_inner(RESULT1)
+def _pattern_key(ctx, expression):
+    """The key in DEAD_LENGTH_KEYS of a pattern beside a counter of characters, none of which has begun; else 0."""
+    records, pool = t.expressions(ctx), t.children(ctx)
+    if records[expression].flags & 255 != INTERSECT:
+        return int64(0)
+    counted = character_counter(ctx, expression)
+    counter, pattern = counted >> 32, counted & 0xFFFFFFFF
+    first = records[expression].first
+    if counted < 0 or (pool[first] != counter and pool[first + 1] != counter):
+        return int64(0)
+    return (pattern << 31 | int64(records[counter].first)) + 1
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _is_within_dead(ctx, expression):
+    """Whether a pattern beside a counter is dead, or has been visited, with as many characters or more."""
+    key = _pattern_key(ctx, expression)
+    if key == 0:
+        return False
+    most = t.expressions(ctx)[character_counter(ctx, expression) >> 32].third
+    return map_get(ctx, t.DEAD_LENGTH_KEYS, t.DEAD_LENGTHS, key) >= most
+
+
+@njit_inner(RESULT1)
+def _note_length(ctx, expression):
+    """Note with how many characters a pattern beside a counter has been visited; 0 or FAIL."""
+    key = _pattern_key(ctx, expression)
+    if key == 0:
+        return int64(0)
+    most = t.expressions(ctx)[character_counter(ctx, expression) >> 32].third
+    return map_put(ctx, t.DEAD_LENGTH_KEYS, t.DEAD_LENGTHS, key, int64(most))
+
+
+@njit_inner(types.void(CTX, int64))
+def _forget_lengths(ctx, bottom):
+    """Forget with how many characters the expressions at ``WORK_STACK[bottom:]`` were visited: they may be alive."""
+    for i in range(bottom, used(ctx, t.WORK_STACK)):
+        key = _pattern_key(ctx, t.work_stack(ctx)[i])
+        if key != 0:
+            map_change(ctx, t.DEAD_LENGTH_KEYS, t.DEAD_LENGTHS, key, int64(-1))
+
+
 @njit_inner(RESULT2)
 def search_live(ctx, expression, _unused):
     """Whether an expression with intersections or complements inside, and not nullable, is alive; see is_live."""
@@ -76,6 +120,10 @@ def search_live(ctx, expression, _unused):
     if _shows_life(ctx, expression):
         t.liveness(ctx)[expression] = ALIVE
         return int64(1)
+    if _is_within_dead(ctx, expression):
+        t.liveness(ctx)[expression] = DEAD
+        return int64(0)
+    # With fewer characters left a pattern has no string that it has not with more, so it is visited with more only.
     # Depth first for a nullable derivative.  On a long path it goes towards shorter strings first: with a counter of
     # thousands the way to its end would be long.  The visited expressions are kept on the work stack.  The path, as
     # (expression, next class), is on the liveness stack; a class is counted from ``classes`` on when any successor will
@@ -86,7 +134,7 @@ def search_live(ctx, expression, _unused):
     if not push(ctx, t.WORK_STACK, expression) or not push_pair(ctx, t.LIVENESS_STACK, expression, classes):
         return int64(FAIL)
     t.liveness(ctx)[expression] = VISITED
-    status = int64(0)
+    status = _note_length(ctx, expression)
     while used(ctx, t.LIVENESS_STACK) > path and status == 0:
         top = used(ctx, t.LIVENESS_STACK)
         stack = t.liveness_stack(ctx)
@@ -111,13 +159,18 @@ def search_live(ctx, expression, _unused):
         elif t.liveness(ctx)[successor] == UNKNOWN:
             if closer and t.shortest_lengths(ctx)[successor] >= t.shortest_lengths(ctx)[here]:
                 continue
+            if _is_within_dead(ctx, successor):
+                continue
             first_class = classes if top - path < 2 * _LONG_PATH else int64(0)
             if used(ctx, t.WORK_STACK) - bottom > _LIMIT:
                 status = int64(LIMIT)
             elif push(ctx, t.WORK_STACK, successor) and push_pair(ctx, t.LIVENESS_STACK, successor, first_class):
                 t.liveness(ctx)[successor] = VISITED
+                status = _note_length(ctx, successor)
             else:
                 status = int64(FAIL)
+    if status != 0:
+        _forget_lengths(ctx, bottom)
     note_verdicts(ctx, int64(t.LIVENESS), bottom, path, status)
     return status
 

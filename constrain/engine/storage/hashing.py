@@ -173,6 +173,18 @@ def map_put(ctx, keys_slot, values_slot, key, value):
     return int64(0)
 
 
+@njit_inner(types.void(CTX, int64, int64, int64, int64))
+def map_change(ctx, keys_slot, values_slot, key, value):
+    """Store ``value`` under ``key`` if there is something under it."""
+    keys = i64(ctx, keys_slot)
+    mask = len(keys) - 1
+    i = finish_hash(mix(0, key)) & mask
+    while keys[i] != 0 and keys[i] != key:
+        i = (i + 1) & mask
+    if keys[i] == key:
+        i32(ctx, values_slot)[i] = value
+
+
 @njit_inner(types.void(int32[::1], int64), types.void(int64[::1], int64))
 def sort_keys(keys, count):
     """Sort the first ``count`` keys in place (Shell sort with the gaps of Ciura, 2001, continued by 2.25)."""

@@ -112,6 +112,10 @@ DERIVATIVE_KEYS, derivative_keys = _table("derivative keys", 8192, np.int64)
 """Map: ``(expression << 8 | byte) + 1``"""
 DERIVATIVE_VALUES, derivative_values = _table("derivative values", 8192, np.int32)
 """... to the derivative, an expression."""
+DEAD_LENGTH_KEYS, dead_length_keys = _table("dead length keys", 64, np.int64)
+"""Map: ``(a pattern << 31 | what a counter beside it counts) + 1``, both expressions"""
+DEAD_LENGTHS, dead_lengths = _table("dead lengths", 64, np.int32)
+"""... to the greatest bound of that counter with which there is no string, as far as known (automata/liveness.py)."""
 SUBSUMED, subsumed = _table("counted parts", 64, np.int64)
 """Scratch: the counted parts of a union, ``what follows << 32 | place``."""
 WORK_STACK, work_stack = _table("work stack", 4096, np.int32)
@@ -439,6 +443,7 @@ SHARED_MORE_THAN, shared_more_than = _table("how many tokens have more repetitio
 N_SLOTS = len(NAMES)
 MAPS = {
     DERIVATIVE_KEYS: DERIVATIVE_VALUES,
+    DEAD_LENGTH_KEYS: DEAD_LENGTHS,
     SCAN_KEYS: SCAN_VALUES,
     RUN_KEYS: RUN_VALUES,
     ROOT_KEYS: ROOT_VALUES,
