@@ -31,7 +31,7 @@ from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
-from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, tokens_of
+from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.tree import Token, Tree
@@ -545,11 +545,11 @@ def _placed(error: GrammarError, definitions: Definitions) -> GrammarError:
     found = sorted(named(_COLLIDING), key=lambda each: place_of(each.token)) or named(_NAMED)
     if found:
         return found[0].source.error(error.reason, found[0].token)
-    for definition in definitions.by_name.values():
-        for body in definition.bodies:
-            for token in body.contents.literals:
-                if f"({token})" in error.reason:
-                    return body.source.error(error.reason, token)
+    bodies = [body for definition in definitions.by_name.values() for body in definition.bodies]
+    for body in (*definitions.ignored, *bodies):
+        for token in body.contents.literals:
+            if one_line(token) in error.reason and not body.source.name:
+                return body.source.error(error.reason, token)
     return error
 
 
