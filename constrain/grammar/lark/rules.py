@@ -335,6 +335,7 @@ class _Compiler:
         key = ("terminal", name)
         if key not in self._symbols:
             language = self._terminals.named(name)
+            self._terminals.warn_if_empty(name, language)
             shown = self._definitions.by_name[name].name
             if name in self._hooks:
                 symbol = self._builder.separate_lexeme(language, shown)
@@ -425,6 +426,7 @@ class _Compiler:
         key = ("literal", token.type, str(token))
         if key not in self._symbols:
             language = self._terminals.literal(token, source)
+            self._terminals.warn_if_empty_literal(token, source, language)
             symbol = self._builder.lexeme(language, str(token))
             # "" is no terminal behind which something might be ignored.
             self._symbols[key] = symbol if language == EPSILON else self._spaced(symbol)
