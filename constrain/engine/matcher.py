@@ -646,6 +646,8 @@ class Matcher(Cursor):
         ------
         ConstrainError
             If no completion is found in the tokens of the vocabulary.
+        LimitError
+            If none is found in time, which may be with ``lexing="longest"``.
         """
         if self._state == ENDED:
             return []

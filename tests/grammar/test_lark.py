@@ -156,3 +156,18 @@ def test_a_backslash_before_a_quote_is_read_as_lark_does() -> None:
 def test_a_fault_found_later_names_the_rule() -> None:
     error = from_lark('start: a\n\n  a: a "x"').make_error("matches nothing", "a")
     assert str(error) == 'line 3, column 3: the rule "a": matches nothing'
+
+
+@pytest.mark.parametrize(
+    ("grammar", "warning"),
+    [
+        ('start: A " b" | "c"\nA: /a(?=[ (])/\n', 'line 2, column 1: the terminal "A" matches no text'),
+        ('start: "c" | /(?<=x)a/\n', "line 1, column 14: this regex matches no text"),
+        ('start: A "b"\nA: B "b"\nB: /a(?=b)/\n', ""),
+        ('start: A | "c"\nA: /a(?!b)/\n', ""),
+    ],
+)
+def test_terminals_that_look_behind_their_end_are_named(grammar: str, warning: str) -> None:
+    warnings = from_lark(grammar).warnings
+    assert len(warnings) == bool(warning)
+    assert not warning or warnings[0].startswith(warning)

@@ -142,3 +142,34 @@ def test_templates_that_double_are_shared() -> None:
     lines = [f"t{i + 1}{{x}}: t{i}{{x}} t{i}{{x}}" for i in range(60)]
     ir = from_lark("\n".join(['start: t60{"a"}', "t0{x}: x x", *lines]))
     assert len(ir.productions) < 100
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        (
+            'start: A "x"\nA: /a\\bb\nc/x\n',
+            'line 2, column 1: the terminal "A" (/a\\bb\\nc/x): the anchor or boundary boundary cannot be followed',
+        ),
+        ('start: A "x"\nA: "a"\n%ignore /^\\n/\n', "line 3, column 9: the terminal /^\\n/: the anchor"),
+        ('start: A "x" /^\x01b/\nA: "a"\n', "line 1, column 14: the terminal /^\\x01b/: the anchor"),
+        (
+            "start: NAME\nNAME: /\\p{L}+/\n",
+            "line 2, column 1: Lark's LALR parser refuses this grammar: Cannot compile token NAME: '\\\\p{L}+'; "
+            "Python's re, with which Lark reads regexes, has no \\p{...}",
+        ),
+    ],
+)
+def test_what_a_lexer_cannot_follow_is_quoted_on_one_line(grammar: str, message: str) -> None:
+    with pytest.raises(GrammarError) as found:
+        from_lark(grammar, lexing="longest")
+    assert str(found.value).startswith(message)
+    assert str(found.value).isprintable()
+
+
+def test_long_messages_of_lark_end_with_a_whole_part() -> None:
+    rules = [f"rule_number_{number}" for number in range(40)]
+    grammar = f"start: {' | '.join(rules)}\n" + "".join(f"{rule}: A\n" for rule in rules) + 'A: "a"\n'
+    with pytest.raises(GrammarError, match=r"<rule_number_\d+ : A> \.\.\. \(and \d+ more lines\)$") as found:
+        from_lark(grammar, lexing="longest")
+    assert len(str(found.value)) < 650

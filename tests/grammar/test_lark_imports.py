@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from lark import Lark
+from lark.indenter import PythonIndenter
 from naive import NaiveRecognizer
 
+import constrain
 from constrain.errors import GrammarError
 from constrain.grammar.lark import from_lark
 
@@ -151,3 +155,32 @@ def test_files_that_import_in_ever_new_ways(tmp_path: Path) -> None:
     write(tmp_path, f40='a: "x"', f41='a: "y"')
     with pytest.raises(GrammarError, match="more than 500 imports"):
         from_lark("%import .f0.a\nstart: a", base_path=tmp_path)
+
+
+@pytest.mark.parametrize("how", ["any", "longest"])
+def test_an_imported_name_that_is_not_defined_matters_where_it_is_used(how: Literal["any", "longest"]) -> None:
+    """As in Lark, which reads the first of these grammars."""
+    Lark("start: INT\n%import common (INT, NOTHING)\n", parser="lalr")
+    constrain.Grammar.from_lark("start: INT\n%import common (INT, NOTHING)\n", lexing=how)
+    constrain.Grammar.from_lark("start: NOTHING\n%import common (INT, NOTHING)\nNOTHING: INT\n", lexing=how)
+    with pytest.raises(constrain.GrammarError, match=r'^line 2, column 22: "common" does not define "NOTHING"$'):
+        constrain.Grammar.from_lark("start: INT NOTHING\n%import common (INT, NOTHING)\n", lexing=how)
+
+
+def test_what_an_imported_file_declares_may_come_from_an_indenter() -> None:
+    """The grammar of Lark's example py3to2, which also imports a rule that there is not."""
+    grammar = r"""
+    start: stmt+
+    %import python (stmt, atom, var, _NEWLINE, _INDENT, _DEDENT, COMMENT, NAME)
+    %extend atom: TEMPLATE_NAME -> var
+    TEMPLATE_NAME: "$" NAME
+    %ignore /[\t \f]+/
+    %ignore COMMENT
+    """
+    found = constrain.Grammar.from_lark(grammar, lexing="longest", indenter=PythonIndenter)
+    vocabulary = constrain.Vocabulary([bytes((i,)) for i in range(256)])
+    matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(found))
+    assert matcher.accept_bytes(b"if $a:\n  $b\nc\n")
+    assert matcher.is_accepting()
+    with pytest.raises(constrain.GrammarError, match=r'^line 3, column \d+: what is imported here needs "_INDENT"'):
+        constrain.Grammar.from_lark(grammar)

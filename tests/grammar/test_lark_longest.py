@@ -211,3 +211,34 @@ def test_errors_name_the_place_of_what_they_are_about(rules: str, place: tuple[i
     with pytest.raises(constrain.GrammarError) as caught:
         constrain.Grammar.from_lark(rules, lexing="longest")
     assert (caught.value.line, caught.value.column) == place
+
+
+def test_another_way_to_finish_does_without_a_reduction_that_a_conflict_prevents() -> None:
+    """Behind ``(+`` the parser never reduces <bin : multi>, so the text is finished as the other rule."""
+    grammar = (
+        'start: f\nf: NUM | "(" bin f f ")" | "(" multi f f+ ")"\n?bin: multi | "/"\n?multi: "*" | "+"\n'
+        'NUM: /[0-9]+/\n%ignore " "\n'
+    )
+    judge, found = Lark(grammar, parser="lalr"), compiled(grammar, lexing="longest")
+    for text in ("(+ 1 2)", "(/ 1 (* 2 3 4))", "(/ 1 2 3)", "(+ 1)"):
+        assert reads(found, text) == lexing.accepts(judge, text), text
+    for text in ("(", "(+", "(+ 1", "(/", "(* (/ 1 "):
+        matcher = constrain.Matcher(found)
+        assert matcher.accept_bytes(text.encode())
+        assert matcher.accept_tokens(matcher.completion())
+        assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_grammars_with_conflicts_can_be_finished(seed: int) -> None:
+    """Each beginning, where the proof needs a way that does without some rule or not."""
+    rng = random.Random(seed)
+    terminals = {"A": '"a"', "B": '"b"', "C": '"1"', "D": '"."'}
+
+    def rule(name: str) -> str:
+        parts = [rng.choice([*terminals, *"rsqrsq"]) for _ in range(rng.randint(1, 4))]
+        return f"{name}: {' '.join(parts)} | {rng.choice(list(terminals))}\n"
+
+    for _ in range(15):
+        grammar = "".join(map(rule, ("start", *"rsq"))) + "".join(f"{k}: {v}\n" for k, v in terminals.items())
+        assert not lexing.difference(grammar, rng.choice(("contextual", "basic")), 3, Counts())

@@ -66,6 +66,12 @@ def test_general_categories_are_those_of_unicodedata() -> None:
     assert points_of(r"\p{Assigned}") == points_of(r"\P{Cn}")
 
 
+def test_characters_of_identifiers_are_those_of_str() -> None:
+    assert expand(points_of(r"\p{XID_Start}")) == {ord(char) for char in EVERY if char.isidentifier()} - {ord("_")}
+    assert expand(points_of(r"\p{XID_Continue}")) == {ord(char) for char in EVERY if f"_{char}".isidentifier()}
+    assert points_of(r"\P{XIDS}") == negate(points_of(r"\p{xid start}"))
+
+
 @pytest.mark.parametrize(
     ("name", "short"),
     [

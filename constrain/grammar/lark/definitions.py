@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.lark.attributes import Attribute, read_attributes
 from constrain.grammar.lark.options import Conventions, read_options
 from constrain.grammar.lark.reader import read
@@ -152,12 +152,16 @@ class Definitions:
         By name in the whole grammar (:meth:`Scope.resolve`).
     ignored : list of Body
         What ``%ignore`` of the main text names; imported files do not ignore anything.
+    missing : dict of str to GrammarError
+        By name: what is wrong with an imported name that its file does not define, or only declares.  As in Lark, that
+        matters only where the name is used.
     conventions : Conventions
         How it is read.
     """
 
     by_name: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Body] = field(default_factory=list)
+    missing: dict[str, GrammarError] = field(default_factory=dict)
     conventions: Conventions = field(default_factory=Conventions)
 
 
@@ -293,13 +297,16 @@ class _Loader:
             if len(path) == 1 and override.is_file():
                 self.load(read(override.read_text(encoding="utf-8"), imported), imported, inner, found)
         self._open.pop()
+        into.missing |= found.missing
         for name, (_, token) in names.items():
             if inner.resolve(name) not in found.by_name:
-                raise source.error(f'"{".".join(path)}" does not define "{name}"', token)
-        for name in _reachable(found.by_name, [inner.resolve(name) for name in names]):
+                error = source.error(f'"{".".join(path)}" does not define "{name}"', token)
+                into.missing.setdefault(inner.resolve(name), error)
+        asked_for = [inner.resolve(name) for name in names if inner.resolve(name) in found.by_name]
+        for name in _reachable(found.by_name, asked_for):
             definition = found.by_name[name]
             if not definition.bodies:
-                raise source.error(
+                into.missing[name] = source.error(
                     f'what is imported here needs "{definition.name}", which {imported.name} only declares '
                     "(%declare is not supported)",
                     at,

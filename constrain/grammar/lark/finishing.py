@@ -11,6 +11,9 @@ checked for all its steps, whatever the stack is:
 * Behind each terminal the next one can be written so that the lexer reads just that: it begins with a character with
   which no lexeme goes on that the lexer would rather have, or with an ignored one for which that holds.
 
+Where one of these does not hold, the rule or terminal at fault is made dear, and the way that is the cheapest then is
+tried, some times.
+
 With an indenter between the lexer and the parser, an indent or a dedent can be had behind the end of a line only, whose
 text can be written as needed.  Where a line has ended already, its text says what comes; the engine allows it only if
 some terminal can follow, or the text can end there.  In all that follows from that terminal another line ends before
@@ -231,6 +234,9 @@ class Finishing:
         self._numbers = numbers
         self._rules = {item.rule for state in states for item in state}
         self._avoided: set[str] = set()
+        self._avoided_rules: set[Any] = set()
+        # Nonterminals whose cheapest text is empty.
+        self._empty: set[str] = set()
         self._origins: dict[tuple[Any, Any, int], set[Any]] = {}
         self._find_origins()
 
@@ -242,11 +248,25 @@ class Finishing:
             changed = False
             for rule in sorted(self._rules, key=str):
                 spend()
-                cost = sum(self._cost_of(symbol) for symbol in rule.expansion)
+                cost = self._cost_of_rule(rule, 0)
                 if cost < self._cost.get(rule.origin.name, _NEVER):
                     self._cost[rule.origin.name] = cost
                     self._cheapest[rule.origin.name] = rule
                     changed = True
+        self._empty = set()
+        changed = True
+        while changed:
+            changed = False
+            for name, rule in self._cheapest.items():
+                spend()
+                if name not in self._empty and all(symbol.name in self._empty for symbol in rule.expansion):
+                    self._empty.add(name)
+                    changed = True
+
+    def _cost_of_rule(self, rule: Any, index: int) -> int:
+        """What the symbols of a rule from an index on cost, and its reduction."""
+        avoided = _AVOIDED if rule in self._avoided_rules else 0
+        return avoided + sum(self._cost_of(symbol) for symbol in rule.expansion[index:])
 
     def _cost_of(self, symbol: Any) -> int:
         if symbol.is_term:
@@ -262,7 +282,7 @@ class Finishing:
         order: dict[int, Any] = {}
 
         def offer(item: Any, behind: int) -> None:
-            total = behind + sum(self._cost_of(symbol) for symbol in item.rule.expansion[item.index + 1 :])
+            total = behind + self._cost_of_rule(item.rule, item.index + 1)
             order[len(order)] = item
             heapq.heappush(todo, (total, str(item), len(order) - 1))
 
@@ -302,15 +322,30 @@ class Finishing:
         """What stands in the way of finishing every text, in words; empty if nothing does."""
         if self._indenting is not None and (obstacle := self._unbalanced(self._indenting)):
             return obstacle
-        while True:
-            obstacle, token = self._obstacle()
-            # Another way may do without this terminal.
-            if not obstacle or not token or token in self._avoided or len(self._avoided) == _MOST_AVOIDED:
-                return obstacle
-            self._avoided.add(token)
+        obstacle = self._least_obstacle(avoids_rules=False)
+        if self._indenting is not None:
+            # What is proved of line ends goes by the way that is the cheapest in terminals.
+            return obstacle
+        # Any other way to finish is as good, if the proof holds for it.
+        self._avoided.clear()
+        return obstacle and self._least_obstacle(avoids_rules=True) and obstacle
 
-    def _obstacle(self) -> tuple[str, str]:
-        """The same for one way to finish; and the terminal that is at fault, if one is."""
+    def _least_obstacle(self, *, avoids_rules: bool) -> str:
+        """What stands in the way when terminals that were at fault are avoided, and before them rules if wanted."""
+        while True:
+            obstacle, token, rule = self._obstacle()
+            if not obstacle or len(self._avoided) + len(self._avoided_rules) >= _MOST_AVOIDED:
+                return obstacle
+            # Another way may do without this reduction, or without this terminal.
+            if avoids_rules and rule is not None and rule not in self._avoided_rules:
+                self._avoided_rules.add(rule)
+            elif token and token not in self._avoided:
+                self._avoided.add(token)
+            else:
+                return obstacle
+
+    def _obstacle(self) -> tuple[str, str, Any]:
+        """The same for one way to finish; and the terminal and the rule that are at fault, if one is."""
         self._cost: dict[str, int] = {}
         self._cheapest: dict[str, Any] = {}
         self._find_cheapest_rules()
@@ -323,7 +358,7 @@ class Finishing:
         self._made: set[tuple[Any, str]] = set()
         for rule in sorted(self._rules, key=str):
             if any(self._cost_of(symbol) >= _NEVER for symbol in rule.expansion):
-                return f"the rule {rule.origin.name} has an alternative that no text can have: it never ends", ""
+                return f"the rule {rule.origin.name} has an alternative that no text can have: it never ends", "", None
         for state, row in self._states.items():
             for name, (action, _) in row.items():
                 if str(action) == "Shift" and name in self._ways[state]:
@@ -337,8 +372,8 @@ class Finishing:
             for state, rule in ends:
                 for token in self._follow.get((kind, _, name), ()):
                     if self._states[state].get(token, (None, None))[1] is not rule:
-                        return self._conflict(rule, token), token if token != END else ""
-        return self._lexical_obstacle()
+                        return self._conflict(rule, token), token if token != END else "", rule
+        return *self._lexical_obstacle(), None
 
     def _add(self, node: tuple[str, Any, str], tokens: set[str]) -> None:
         known = self._follow.setdefault(node, set())
@@ -406,9 +441,9 @@ class Finishing:
     def _first(self, symbol: Any) -> str | None:
         """The first terminal of the cheapest text of a symbol; None if that is empty."""
         while not symbol.is_term:
-            if self._cost[symbol.name] == 0:
+            if symbol.name in self._empty:
                 return None
-            symbol = next(part for part in self._cheapest[symbol.name].expansion if self._cost_of(part))
+            symbol = next(part for part in self._cheapest[symbol.name].expansion if part.name not in self._empty)
         return str(symbol.name)
 
     def _conflict(self, rule: Any, token: str) -> str:

@@ -25,11 +25,16 @@ from constrain.grammar.lark.finishing import Finishing, Lexing
 from constrain.grammar.lark.first_match import automata, first_match
 from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.look_ahead import ordered
-from constrain.grammar.lark.source import Source
+from constrain.grammar.lark.source import Source, one_line
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
 from constrain.grammar.regular import EMPTY, Regular, intersect, literal
 
 _END = "$END"
+
+_LONG_MESSAGE = 500
+_PROPERTY = r"\p{...}"
+_UNNAMED = re.compile(r"\b__(?:ANON|IGNORE)_\d+\b")
+"""What Lark calls terminals that are written where they are used."""
 
 
 def from_lark_longest(
@@ -56,7 +61,11 @@ def from_lark_longest(
     """
     parser = _lark_of(text, source, start, lexer, indenting)
     terminals = _in_order(parser.terminals)
-    return _Longest(parser, terminals, source, indenting).ir(start)
+    try:
+        return _Longest(parser, terminals, source, indenting).ir(start)
+    except GrammarError as error:
+        own_text = {terminal.name: one_line(_shown(terminal)) for terminal in terminals}
+        raise source.error(_UNNAMED.sub(lambda found: own_text.get(found[0], found[0]), error.reason)) from None
 
 
 def _lark_of(text: str, source: Source, start: str, lexer: str, indenting: Indenting | None) -> Any:
@@ -70,12 +79,34 @@ def _lark_of(text: str, source: Source, start: str, lexer: str, indenting: Inden
             options["postlex"] = indenting.indenter
         return lark.Lark(text, **options)
     except LarkError as error:
-        reason = " ".join(str(error).split())
-        raise source.error(f"Lark's LALR parser refuses this grammar: {reason[:500]}") from None
+        raise source.error(f"Lark's LALR parser refuses this grammar: {_brief(str(error))}") from None
     except (re.error, AssertionError, RecursionError) as error:
         raise source.error(f"Lark's LALR parser refuses this grammar: {type(error).__name__} {error}") from None
     finally:
         logger.setLevel(level)
+
+
+def _brief(message: str) -> str:
+    """A message of Lark's on one line; of a long one the first parts, and how many more there are."""
+    parts = [" ".join(part.split()) for part in re.split(r"\n(?=\s*(?:-|Reduce/Reduce|collision))", message)]
+    shown = parts[:1]
+    for part in parts[1:]:
+        if sum(map(len, shown)) + len(shown) + len(part) > _LONG_MESSAGE:
+            break
+        shown.append(part)
+    text = " ".join(shown)
+    if text.startswith("Cannot compile token") and re.search(r"\\[pP]\{", text):
+        text += f"; Python's re, with which Lark reads regexes, has no {_PROPERTY}: list the characters in a set, "
+        text += 'or use lexing="any"'
+    if len(text) > _LONG_MESSAGE:
+        text = text[: text.rfind(" ", 0, _LONG_MESSAGE)] + " ..."
+    more = len(parts) - len(shown)
+    return f"{text} ... (and {more} more {'lines' if more > 1 else 'line'})" if more else text
+
+
+def _shown(terminal: TerminalDef) -> str:
+    """A terminal as it is written."""
+    return terminal.pattern.raw or terminal.pattern.value
 
 
 def _in_order(terminals: Iterable[TerminalDef]) -> list[TerminalDef]:
@@ -119,8 +150,8 @@ class _Longest:
             self._refused[terminal.name] = found.refused
             return found.language
         except GrammarError as error:
-            shown = pattern.raw or pattern.value
-            raise self._source.error(f'the terminal "{terminal.name}" ({shown}): {error.reason}') from None
+            named = terminal.name if _UNNAMED.fullmatch(terminal.name) else f'"{terminal.name}" ({_shown(terminal)})'
+            raise self._source.error(f"the terminal {named}: {error.reason}") from None
 
     def _strings_in(self, terminal: TerminalDef) -> list[TerminalDef]:
         if isinstance(terminal.pattern, PatternStr):

@@ -31,7 +31,7 @@ from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
-from constrain.grammar.lark.source import Node, Source, place_of, subtrees_of, tokens_of
+from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals
 from constrain.grammar.lark.tree import Token, Tree
@@ -335,6 +335,7 @@ class _Compiler:
         key = ("terminal", name)
         if key not in self._symbols:
             language = self._terminals.named(name)
+            self._terminals.warn_if_empty(name, language)
             shown = self._definitions.by_name[name].name
             if name in self._hooks:
                 symbol = self._builder.separate_lexeme(language, shown)
@@ -425,6 +426,7 @@ class _Compiler:
         key = ("literal", token.type, str(token))
         if key not in self._symbols:
             language = self._terminals.literal(token, source)
+            self._terminals.warn_if_empty_literal(token, source, language)
             symbol = self._builder.lexeme(language, str(token))
             # "" is no terminal behind which something might be ignored.
             self._symbols[key] = symbol if language == EPSILON else self._spaced(symbol)
@@ -545,11 +547,11 @@ def _placed(error: GrammarError, definitions: Definitions) -> GrammarError:
     found = sorted(named(_COLLIDING), key=lambda each: place_of(each.token)) or named(_NAMED)
     if found:
         return found[0].source.error(error.reason, found[0].token)
-    for definition in definitions.by_name.values():
-        for body in definition.bodies:
-            for token in body.contents.literals:
-                if f"({token})" in error.reason:
-                    return body.source.error(error.reason, token)
+    bodies = [body for definition in definitions.by_name.values() for body in definition.bodies]
+    for body in (*definitions.ignored, *bodies):
+        for token in body.contents.literals:
+            if one_line(token) in error.reason and not body.source.name:
+                return body.source.error(error.reason, token)
     return error
 
 

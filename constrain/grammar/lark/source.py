@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from constrain.grammar.lark.tree import Token, Tree
 from constrain.limits import spend
 
 Node: TypeAlias = Tree
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,15 @@ class Source:
     def error(self, reason: str, at: Node | Token | tuple[int, int] | None = None) -> GrammarError:
         """An error at a token, at the first token of a tree, or at a (line, column)."""
         line, column = at if isinstance(at, tuple) else place_of(at)
+        reason = one_line(reason)
         if self.name:
             reason = f"{reason} (in {self.name})"
         return GrammarError(reason, line=line, column=column)
+
+
+def one_line(text: str) -> str:
+    """A text with its control characters and line ends escaped, for a message: terminals may hold them as they are."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def place_of(node: Node | Token | None) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from constrain.errors import GrammarError
+from constrain.grammar.derivatives import Automaton
 from constrain.grammar.lark.definitions import Body, Definition, Definitions
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
@@ -44,6 +45,9 @@ _MAX_DEPTH = 100
 # automaton for all of them could reach.
 _MAX_SIZE = 3_000_000
 
+# Derivatives that are made for a warning, in units of (derivative, byte class); one that takes more is left out.
+_EFFORT_FOR_WARNING = 5_000
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -52,6 +56,11 @@ class _Part:
     language: Regular
     size: int
     depth: int
+
+
+def _place(token: Token, source: Source) -> str:
+    line, column = token.place
+    return f"line {line}, column {column}{f' of {source.name}' if source.name else ''}"
 
 
 class Terminals:
@@ -133,6 +142,23 @@ class Terminals:
         """The language of a string or regex."""
         return self._literal(token, source).language
 
+    def warn_if_empty(self, name: str, language: Regular) -> None:
+        """Warn of a terminal with look-around or anchors that has no text: it looks at text that is no part of it."""
+        definition = self._definitions.by_name[name]
+        if self._asserting.get(name) and Automaton(language).is_empty(_EFFORT_FOR_WARNING):
+            self.warnings.append(
+                f'{_place(definition.token, definition.source)}: the terminal "{definition.name}" matches no text: '
+                "look-around and anchors see their own terminal only, not what follows it or stands before it"
+            )
+
+    def warn_if_empty_literal(self, token: Token, source: Source, language: Regular) -> None:
+        """The same for a regex that stands in a rule."""
+        if self._pattern(token, source)[0].has_assertion and Automaton(language).is_empty(_EFFORT_FOR_WARNING):
+            self.warnings.append(
+                f"{_place(token, source)}: this regex matches no text: look-around and anchors see their own terminal "
+                "only, not what follows it or stands before it"
+            )
+
     # -- putting parts together --------------------------------------------------------------------
 
     def _in_order(self, name: str) -> Iterator[str]:
@@ -209,8 +235,7 @@ class Terminals:
         known = self._patterns.get(key)
         if known is None:
             pattern = read_pattern(token, source)
-            line, column = token.place
-            where = f"line {line}, column {column}{f' of {source.name}' if source.name else ''}"
+            where = _place(token, source)
             self.warnings.extend(f"{where}: {warning}" for warning in pattern.warnings)
             if pattern.is_lazy:
                 self.warnings.append(

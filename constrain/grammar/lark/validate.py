@@ -37,10 +37,14 @@ def validate(definitions: Definitions, produced: Collection[str] = ()) -> None:
 def _check_names(body: Body, definition: Definition, definitions: Definitions, produced: Collection[str]) -> None:
     for name, token in (*references(body, definition.params), *attribute_references(definition)):
         if name not in definitions.by_name:
+            if name in definitions.missing:
+                raise definitions.missing[name]
             kind = "terminal" if token.type == "TERMINAL" else "rule"
             raise body.source.error(f'the {kind} "{token}" is not defined', token)
         declared = definitions.by_name[name]
         if not declared.bodies and name not in produced:
+            if name in definitions.missing:
+                raise definitions.missing[name]
             raise declared.source.error(
                 f'%declare is not supported: "{declared.name}" would come from outside of the grammar, '
                 "so there is no text it could stand for",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -102,7 +103,7 @@ def property_class(name: str) -> CodePoints:
     """The code points with a Unicode property, as it stands between the braces of ``\\p{...}``.
 
     General categories by short or long name, alone or after ``gc=`` or ``General_Category=``, and
-    ``Any``, ``ASCII`` and ``Assigned``.  Case, spaces, ``-`` and ``_`` do not matter.
+    ``Any``, ``ASCII``, ``Assigned``, ``XID_Start`` and ``XID_Continue``.  Case, spaces, ``-`` and ``_`` do not matter.
 
     Raises
     ------
@@ -124,6 +125,10 @@ def property_class(name: str) -> CodePoints:
             return _ASCII
         if loose == "assigned":
             return negate(_category("Cn"))
+        if loose in ("xidstart", "xids"):
+            return _xid_start()
+        if loose in ("xidcontinue", "xidc"):
+            return _xid_continue()
     short = _SHORT_NAMES.get(loose)
     if short is None:
         raise KeyError(_no_scripts(name))
@@ -139,9 +144,27 @@ _SHORT_NAMES = {_loose(name): short for long, short in _LONG_NAMES.items() for n
 
 def _no_scripts(name: str) -> str:
     return (
-        f"unknown property \\p{{{name}}}: general categories (L, Lu, Nd, ...), Any, ASCII and Assigned are known; "
-        "for a script write its ranges, such as [\\u0370-\\u03ff]"
+        f"unknown property \\p{{{name}}}: general categories (L, Lu, Nd, ...), Any, ASCII, Assigned, "
+        "XID_Start and XID_Continue are known; for a script write its ranges, such as [\\u0370-\\u03ff]"
     )
+
+
+@lru_cache(maxsize=1)
+def _xid_start() -> CodePoints:
+    # Python's identifiers begin with these or "_".
+    return _assigned_where(lambda char: char != "_" and char.isidentifier())
+
+
+@lru_cache(maxsize=1)
+def _xid_continue() -> CodePoints:
+    return _assigned_where(lambda char: f"_{char}".isidentifier())
+
+
+def _assigned_where(holds: Callable[[str], bool]) -> CodePoints:
+    """The assigned code points for which something holds; those for private use and surrogates are left out."""
+    kinds = _categories()
+    spans = [span for kind, found in kinds.items() if kind not in ("Cn", "Co", "Cs") for span in found]
+    return normalize((point, point) for first, last in spans for point in range(first, last + 1) if holds(chr(point)))
 
 
 @lru_cache(maxsize=64)

@@ -33,6 +33,7 @@ from constrain.engine.conditions.budget.known_completions import (
     tokens_from,
 )
 from constrain.engine.conditions.budget.masks import allow_only
+from constrain.engine.conditions.budget.stack_completions import stack_completion
 from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_at_start, unique_keys_of
@@ -170,6 +171,10 @@ def _make_tables(compiled: GrammarTables) -> None:
         on_demand.begin()
         rules.when_added = on_demand.catch_up
         return
+    if compiled.ir.parse_table is not None:
+        # The rules of an LALR parser are not those of Earley sets: stack_completions.py.
+        compiled._run(costs.begin_costs)
+        return
     tables.put(t.REST_COSTS, np.zeros(tables.used(t.SYMBOLS), np.int32))
     compiled._run(costs.cost_grammar)
 
@@ -209,6 +214,8 @@ def shortest_completion(cursor: Walk) -> list[int]:
     """The shortest completion known of a cursor's text, of those that its budget allows.  The caller holds the lock."""
     compiled = cursor.compiled
     prepare(compiled)
+    if compiled.ir.parse_table is not None:
+        return stack_completion(compiled, cursor)
     count = tokens_from(compiled, cursor)
     found: list[int] | None = None
     distinct = _without_repeated_keys(cursor)

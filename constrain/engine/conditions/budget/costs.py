@@ -31,7 +31,7 @@ from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
-from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, RESULT3, START_NT
+from constrain.engine.storage.header import CTX, N_IGNORE, RESULT0, RESULT1, RESULT2, RESULT3, START_NT
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_NODE_COST, F_STATE_COST, far_call, far_entry
@@ -175,6 +175,21 @@ def lexeme_cost(ctx, lexeme):
     """The least cost of a lexeme; FAIL or LIMIT if < 0."""
     set_used(ctx, t.COST_STACK, 0)
     expression = t.lexemes(ctx)[lexeme].expression
+    status = far_call(ctx, F_NODE_COST, expression, 0)
+    return status if status < 0 else t.expression_costs(ctx)[expression].least
+
+
+@njit_entry(RESULT0)
+def begin_costs(ctx):
+    """Make ready for the costs of lexemes and expressions alone, where rules have none; 0."""
+    choose_class_bytes(ctx)
+    return int64(0)
+
+
+@njit_entry(RESULT1)
+def expression_cost_of(ctx, expression):
+    """The least cost of an expression; FAIL or LIMIT if < 0."""
+    set_used(ctx, t.COST_STACK, 0)
     status = far_call(ctx, F_NODE_COST, expression, 0)
     return status if status < 0 else t.expression_costs(ctx)[expression].least
 

@@ -1,0 +1,308 @@
+"""Completions of texts that a lexer and an LALR parser read (``lexing="longest"``).
+
+What finishes an LALR stack is not a sum over its parts: the lexer may read on over the end of a lexeme, and conflicts
+are resolved by what follows.  So a completion is searched for, best first over the recognizer's states: each step is
+one of the engine, and what is found is a text of the grammar for certain.  The estimate of what is left (StackCosts,
+and the rest of the lexeme under way) counts more than what was spent.  So the search goes straight to some end, which
+is rarely much longer than the shortest one.
+
+The steps are bytes that are tokens of their own, and the text that is found is then spelled with the fewest tokens.
+If there is no such text the steps are tokens.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from constrain.engine.conditions.budget import costs
+from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
+from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, fewest_tokens
+from constrain.engine.conditions.budget.stack_costs import StackCosts
+from constrain.engine.grammar_tables import GrammarTables
+from constrain.engine.history import Place
+from constrain.engine.mask_memo import write_mask
+from constrain.engine.parser import configurations as states
+from constrain.engine.parser.companions import STATE_BITS
+from constrain.engine.storage import schemas as t
+from constrain.engine.storage.header import CLASSES
+from constrain.engine.traveller import Traveller, push_token
+from constrain.engine.vocabulary.bitmasks import ids_in_mask, words_for
+from constrain.engine.vocabulary.vocabulary import NORMAL
+from constrain.errors import ConstrainError, LimitError
+from constrain.limits import spend
+
+_MOST_STEPS, _STEPS_PER_BYTE = 200_000, 500
+"""Steps of the engine that a search may take, and how many more for each byte that it expects to need."""
+
+_WEIGHT = 3
+"""How much more the estimate counts than what was spent."""
+
+_FEW_LEXEMES = 8
+"""Of at most so many lexemes that are under way it is looked at what the parser makes of each."""
+
+_MOST_ON_TOP = 1_000
+"""A parser that reduces empty rules for ever is no way to finish."""
+
+# A stack: the state on top, and the Earley set below it.
+_Stack = tuple[int, int]
+
+
+def stack_completion(compiled: GrammarTables, place: Place) -> list[int]:
+    """The tokens of a completion of a place's text; none where it may end.
+
+    The budget's tables are there.  The caller holds the lock.
+
+    Raises
+    ------
+    ConstrainError
+        If the tokens of the vocabulary spell none.
+    LimitError
+        If the search would take too long.
+    """
+    with compiled.keeping_numbers():
+        return _Search(compiled, place).tokens()
+
+
+def _stack_costs(compiled: GrammarTables) -> StackCosts:
+    """What all searches of a grammar are led by."""
+    table = compiled.ir.parse_table
+    assert table is not None
+    columns = len(table.actions) // len(table.contexts)
+    # The indents and dedents that come with a line end cost nothing more.
+    terminal_costs = [0] * columns
+    known: dict[int, int] = {}
+    for lexeme, role in enumerate(table.lexemes):
+        if role.column >= 0:
+            cost = compiled._run(costs.lexeme_cost, 2 * lexeme)
+            known[role.column] = min(cost, known.get(role.column, NEVER))
+    for column, cost in known.items():
+        terminal_costs[column] = cost
+    return StackCosts(table, terminal_costs)
+
+
+class _Search:
+    def __init__(self, compiled: GrammarTables, place: Place) -> None:
+        self._compiled = compiled
+        self._costs = compiled.kept(_stack_costs)
+        self._begin = place._state
+        self._here = Traveller(compiled, place._state, place._parent)
+        self._generation = compiled.generation
+        table = compiled.ir.parse_table
+        assert table is not None
+        self._lexemes = table.lexemes
+        self._left = 0
+        # What is left: by configuration, by expression, by stack, and behind the terminal of a column at an Earley set.
+        self._known: dict[tuple[int, int], int] = {}
+        self._rests: dict[int, int] = {}
+        self._finished: dict[_Stack, int] = {}
+        self._left_behind: dict[tuple[int, int], int] = {}
+        # By Earley set; stacks that the engine has not made have numbers of their own.
+        self._stacks: dict[int, _Stack] = {}
+        self._own_numbers: dict[_Stack, int] = {}
+
+    def tokens(self) -> list[int]:
+        """The tokens of the completion that is found."""
+        byte_costs = self._compiled._tables.array(t.BYTE_COSTS)["cost"].tolist()
+        class_of = self._compiled._tables.array(t.BYTE_CLASSES).tolist()
+        # The bytes of a class all do the same; printable ones are preferred.
+        best: dict[int, int] = {}
+        for byte in sorted(range(256), key=lambda byte: (not 32 <= byte < 127, byte)):
+            if byte_costs[byte] < MISSING:
+                best.setdefault(class_of[byte], byte)
+        found = self._best_first(lambda: self._byte_steps(best.values()))
+        if found is not None:
+            spelled = fewest_tokens(self._compiled, bytes(found))
+            assert spelled is not None
+            return spelled
+        found = None if len(best) == self._compiled.ctx[CLASSES] else self._best_first(self._token_steps)
+        if found is None:
+            raise ConstrainError(NO_COMPLETION)
+        return found
+
+    def _best_first(self, next_steps: Callable[[], Iterator[tuple[int, int]]]) -> list[int] | None:
+        """The steps to a state in which the text may end; None if none leads there.
+
+        ``next_steps`` gives the steps at ``self._here``, and the states that they lead to.
+        """
+        begin = self._begin
+        estimate = self._estimate(begin)
+        self._left = _MOST_STEPS + _STEPS_PER_BYTE * estimate
+        # By state: the step that led there, from where, and how many there were.
+        ways: dict[int, tuple[int, int, int]] = {begin: (-1, -1, 0)}
+        todo = [(estimate, 0, begin)]
+        while todo:
+            _, spent, here = heapq.heappop(todo)
+            spent = -spent
+            if ways[here][2] < spent:
+                continue
+            if self._accepts(here):
+                steps = []
+                while here != begin:
+                    step, here, _ = ways[here]
+                    steps.append(step)
+                return steps[::-1]
+            self._here._state = here
+            for step, there in next_steps():
+                if there not in ways or ways[there][2] > spent + 1:
+                    estimate = self._estimate(there)
+                    if estimate < NEVER:
+                        ways[there] = (step, here, spent + 1)
+                        # Of equally good ones first the one that is farther on.
+                        heapq.heappush(todo, (spent + 1 + _WEIGHT * estimate, -spent - 1, there))
+        return None
+
+    def _byte_steps(self, choice: Iterable[int]) -> Iterator[tuple[int, int]]:
+        for byte in choice:
+            self._spend()
+            there = self._compiled.run_at(self._here, states.push_byte, byte)
+            if there > 0:
+                yield byte, there
+
+    def _token_steps(self) -> Iterator[tuple[int, int]]:
+        vocabulary = self._compiled.vocabulary
+        mask = np.zeros((1, words_for(vocabulary.size)), np.int32)
+        write_mask(self._compiled, self._here, mask, 0)
+        for token in ids_in_mask(mask[0]).tolist():
+            if vocabulary.kinds[token] == NORMAL:
+                self._spend()
+                yield token, push_token(self._compiled, self._here, token) & STATE_BITS
+
+    def _spend(self) -> None:
+        spend()
+        self._left -= 1
+        if self._left < 0 or self._compiled.generation != self._generation:
+            raise LimitError('no completion of the text was found in time: its grammar (lexing="longest") is too hard')
+
+    # -- estimates -------------------------------------------------------------------------------
+
+    def _accepts(self, state: int) -> bool:
+        return bool(states.accepts(self._compiled.ctx, state))
+
+    def _estimate(self, state: int) -> int:
+        """What is left in a state, in bytes; NEVER if no lexeme that is under way can end."""
+        if self._accepts(state):
+            return 0
+        tables = self._compiled._tables
+        record = tables.array(t.STATES)[state]
+        first, count = int(record["offset"]), int(record["count"])
+        return min(
+            map(self._estimate_of, tables.array(t.CONFIGURATIONS)[first : first + count].tolist()), default=NEVER
+        )
+
+    def _estimate_of(self, configuration: tuple[int, int]) -> int:
+        if configuration not in self._known:
+            earley_set, lexer_state = configuration
+            tables = self._compiled._tables
+            record = tables.array(t.LEXER_STATES)[lexer_state]
+            first, end = int(record["offset"]), int(record["offset"] + 2 * record["count"])
+            members = tables.array(t.LEXER_MEMBERS)[first:end].tolist()
+            # A guard and a lexeme that the parser refuses lead nowhere.
+            under_way = [
+                (lexeme // 2, expression)
+                for lexeme, expression in zip(members[::2], members[1::2], strict=True)
+                if lexeme % 2 == 0 and lexeme // 2 < len(self._lexemes)
+            ]
+            if len(under_way) > _FEW_LEXEMES:
+                found = self._to_finish(self._stack_at(earley_set))
+            else:
+                found = min(
+                    (self._rest_of(each) + self._behind(earley_set, lexeme) for lexeme, each in under_way),
+                    default=NEVER,
+                )
+            self._known[configuration] = found
+        return self._known[configuration]
+
+    def _rest_of(self, expression: int) -> int:
+        """What is left of a lexeme, in bytes."""
+        if expression not in self._rests:
+            self._rests[expression] = self._compiled._run(costs.expression_cost_of, expression)
+        return self._rests[expression]
+
+    def _behind(self, earley_set: int, lexeme: int) -> int:
+        """What is left behind a lexeme that began at a stack; NEVER if the parser cannot take it."""
+        key = earley_set, self._lexemes[lexeme].column
+        if key not in self._left_behind:
+            self._left_behind[key] = self._behind_column(*key)
+        return self._left_behind[key]
+
+    def _behind_column(self, earley_set: int, column: int) -> int:
+        state, below = self._stack_at(earley_set)
+        if column < 0:
+            return self._to_finish((state, below))
+        # The states on top that the parser has put there, above `below`.
+        top = [state]
+        while True:
+            action = self._costs.action(top[-1], column)
+            if action > 0:
+                for each in top:
+                    below = self._put(each, below)
+                return self._to_finish((action - 1, below))
+            if action == 0 or len(top) > _MOST_ON_TOP:
+                return NEVER
+            symbols, left = self._costs.rule(action)
+            for _ in range(symbols):
+                if top:
+                    top.pop()
+                else:
+                    below = self._stack_at(below)[1]
+            if not top:
+                state, below = self._stack_at(below)
+                top.append(state)
+            top.append(self._costs.goto(top[-1], left))
+
+    def _put(self, state: int, below: int) -> int:
+        """A number for a stack with a state on top of another: that of no Earley set."""
+        key = state, below
+        if key not in self._own_numbers:
+            self._own_numbers[key] = -1 - len(self._own_numbers)
+            self._stacks[self._own_numbers[key]] = key
+        return self._own_numbers[key]
+
+    def _stack_at(self, earley_set: int) -> _Stack:
+        if earley_set not in self._stacks:
+            tables = self._compiled._tables
+            item = tables.array(t.EARLEY_ITEMS)[tables.array(t.EARLEY_SETS)[earley_set]["offset"]]
+            self._stacks[earley_set] = int(item["dot"]), int(item["origin"])
+        return self._stacks[earley_set]
+
+    def _to_finish(self, stack: _Stack) -> int:
+        """The least that finishes a stack, by Dijkstra's algorithm over the stacks that closing it leads to."""
+        if stack in self._finished:
+            return self._finished[stack]
+        least = {stack: 0}
+        before: dict[_Stack, _Stack] = {}
+        todo = [(0, False, stack)]
+        while todo:
+            spend()
+            spent, is_end, here = heapq.heappop(todo)
+            if is_end:
+                # All that led here are on a cheapest way.
+                while True:
+                    self._finished[here] = spent - least[here]
+                    if here == stack:
+                        return spent
+                    here = before[here]
+            if spent > least[here]:
+                continue
+            state, below = here
+            left = 0 if state == self._costs.last else self._finished.get(here)
+            if left is not None:
+                heapq.heappush(todo, (spent + left, True, here))
+                continue
+            for (symbols, nonterminal), cost in self._costs.closings[state].items():
+                there = self._closed(below, symbols, nonterminal)
+                if spent + cost < least.get(there, NEVER):
+                    least[there] = spent + cost
+                    before[there] = here
+                    heapq.heappush(todo, (spent + cost, False, there))
+        self._finished[stack] = NEVER
+        return NEVER
+
+    def _closed(self, below: int, symbols: int, left: int) -> _Stack:
+        """The stack behind a rule that takes the state above ``below`` and ``symbols - 1`` more."""
+        for _ in range(symbols - 1):
+            below = self._stack_at(below)[1]
+        return self._costs.goto(self._stack_at(below)[0], left), below
