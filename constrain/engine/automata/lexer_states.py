@@ -145,8 +145,9 @@ def _stage_first_match(ctx, base, count, stage):
     tmp[stage] = lexeme
     n = int64(1)
     for j in range(count):
-        expression = tmp[base + 2 * j + 1]
-        if expression == EPSILON:
+        member, expression = tmp[base + 2 * j], tmp[base + 2 * j + 1]
+        # The end of any line is a member wherever the end of a line at a column is one, and holds all its texts.
+        if expression == EPSILON or (member < guard and t.lexeme_roles(ctx)[member].line > 0):
             continue
         code = GUARD_BIT | expression
         i = n
