@@ -242,6 +242,38 @@ def test_python_is_what_larks_grammar_accepts(of_python: tuple[constrain.Compile
     assert 400 < accepted < 1200
 
 
+@pytest.fixture(scope="module")
+def with_words(of_python: tuple[constrain.CompiledGrammar, Lark]) -> constrain.CompiledGrammar:
+    """Lark's grammar of Python on a vocabulary with tokens of several bytes, many of them blanks."""
+    tokens = [bytes((i,)) for i in range(256)]
+    tokens += [b" " * count + end for count in range(1, 84) for end in (b"", b"#", b"x")][1:]
+    tokens += [b"\n" + b" " * count for count in range(84)][1:]
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    return constrain.CompiledGrammar(of_python[0].ir, vocabulary)
+
+
+def mask_of(compiled: constrain.CompiledGrammar, text: bytes) -> set[int]:
+    matcher = constrain.Matcher(compiled)
+    assert matcher.accept_bytes(text)
+    mask = constrain.allocate_token_bitmask(1, compiled.vocabulary.size)
+    matcher.fill_next_token_bitmask(mask)
+    return {i for i in range(compiled.vocabulary.size) if mask[0, i // 32] >> (i % 32) & 1}
+
+
+def test_a_comment_at_the_beginning_of_a_block_makes_few_lexer_states(
+    with_words: constrain.CompiledGrammar,
+) -> None:
+    """The lexemes of all columns leave one guard, and not one for each column."""
+    tokens = with_words.vocabulary.tokens
+    for text in (b"if x:\n    #", b"if x:\n    # ", b"if x:\n  #", b"if x:\n    if y:\n        #\n   # "):
+        found = mask_of(with_words, text)
+        for i in range(0, len(tokens) - 1, 7):
+            recognizer = with_words.recognizer()
+            assert all(map(recognizer.try_push_byte, text))
+            assert all(map(recognizer.try_push_byte, tokens[i])) == (i in found), (text, tokens[i])
+    assert with_words.statistics()["lexer_states"] < 3_000
+
+
 @pytest.mark.parametrize("module", ["bisect", "colorsys", "keyword", "sched"])
 def test_files_of_the_standard_library_are_accepted(
     module: str, of_python: tuple[constrain.CompiledGrammar, Lark]
