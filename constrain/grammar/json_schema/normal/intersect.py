@@ -233,6 +233,17 @@ def is_any(node: ArrayNode | ObjectNode) -> bool:
     return not (node.properties or node.required or node.additional or node.rules or node.some)
 
 
+def is_whole_type(node: Node) -> bool:
+    """Whether a node allows every value of its type, and saw nothing."""
+    if isinstance(node, (ArrayNode, ObjectNode)):
+        return is_any(node)
+    if isinstance(node, StringNode):
+        return node.low is None and node.high is None and not node.terms and node.values is None
+    if isinstance(node, NumberNode):
+        return vars(node) == vars(NumberNode(node.pointer))
+    return not isinstance(node, BooleanNode) or len(node.values) == 2
+
+
 def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
     if is_any(left) and right.constant is not None:
         return right
