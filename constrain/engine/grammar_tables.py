@@ -20,7 +20,7 @@ import numpy as np
 from constrain import limits
 from constrain.engine.automata.prelude import prelude_for
 from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place
-from constrain.engine.loading import load_grammar
+from constrain.engine.loading import load_grammar, too_long
 from constrain.engine.masks import accelerators as fast
 from constrain.engine.masks import state_masks  # noqa: F401 (through pointers, which tables get as they are made)
 from constrain.engine.parser import configurations as states
@@ -40,7 +40,6 @@ from constrain.engine.storage.statuses import FAIL, LIMIT, UNMADE
 from constrain.engine.storage.tables import EMPTY, NO_TABLES, Beginning, Tables, TablesFullError, beginning
 from constrain.engine.vocabulary.bitmasks import words_for
 from constrain.engine.vocabulary.vocabulary import Vocabulary
-from constrain.errors import LimitError
 from constrain.forking import renew_in_child
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import Regular
@@ -240,10 +239,7 @@ class GrammarTables:
                 assert self.unfolded is not None
                 self.unfolded.unfold()
             elif result == LIMIT:
-                raise LimitError(
-                    "a pattern takes too long to follow: it counts within counts, or intersects or excludes patterns "
-                    "with very many states; simplify it"
-                )
+                raise too_long()
             else:
                 return result
 

@@ -17,14 +17,31 @@ from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.parser.rules import explain_empty, flatten_rules, rule_arrays
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.header import COUNTS_BEGINS, N_IGNORE
+from constrain.engine.storage.header import BUDGET, COUNTS_BEGINS, N_IGNORE
 from constrain.engine.storage.tables import Tables
+from constrain.errors import LimitError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.parse_table import ParseTable
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 Run = Callable[..., int]
 
+
+class PatternLimitError(LimitError):
+    """A pattern takes too long to follow."""
+
+
+def too_long(where: str = "") -> PatternLimitError:
+    """The error for a pattern that takes too long; ``where`` names it."""
+    what = f"a pattern (of {where})" if where else "a pattern"
+    return PatternLimitError(
+        f"{what} takes too long to follow: it counts within counts, or intersects or excludes patterns "
+        "with very many states; simplify it"
+    )
+
+
+# Much less than the budget of a call, and more than it takes to look up what is known.
+_WORK_OF_A_LEXEME = 100_000
 
 # With so many, garbage would be looked for several times.
 _MANY_PRODUCTIONS = 10_000
@@ -108,10 +125,22 @@ def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgra
     roots = registers[lexemes.first : lexemes.first + n_lexemes]
     make_byte_classes(tables.ctx, roots, ir.makes_lexemes)
     tables.make_room(t.LEXEMES, n_lexemes)
-    run(describe_lexemes, roots, 0)
+    try:
+        run(describe_lexemes, roots, 0)
+    except PatternLimitError:
+        raise too_long(ir.lexeme_names[_first_long(tables, roots)]) from None
     for bit, marked in zip(LEXEME_MARKS, ir.marks, strict=True):
         if marked:
             mark_lexemes(tables.ctx, as_int32(array("i", marked)), bit)
+
+
+def _first_long(tables: Tables, roots: Int32Array) -> int:
+    """Which lexeme took too long to follow.  What was found out of those before it is known, and costs nothing."""
+    for index in range(len(roots) - 1):
+        tables.ctx[BUDGET] = _WORK_OF_A_LEXEME
+        if describe_lexemes(tables.ctx, roots[index : index + 1], index):
+            return index
+    return len(roots) - 1
 
 
 def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.uint8]]:

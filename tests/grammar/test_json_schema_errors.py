@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import constrain
+from constrain.engine import grammar_tables, loading
 from constrain.errors import LimitError, SchemaError
 from constrain.grammar.json_schema import from_json_schema
 from constrain.grammar.json_schema.document.drafts import ALL_WORDS, ANNOTATIONS, CONTENT
@@ -283,8 +284,9 @@ def test_conjunctions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     definitions["d16"] = {"properties": {"a": False}}
     definitions["both"] = {"$ref": "#/$defs/d0", "anyOf": [{"$ref": "#/$defs/d1"}]}
     definitions["d0"] = {"properties": {"a": {"$ref": "#/$defs/both"}, "b": {"$ref": "#/$defs/d0"}}}
-    with pytest.raises(LimitError, match="more than 1000 combinations"):
-        from_json_schema({"$ref": "#/$defs/d0", "$defs": definitions})
+    for max_work, most in ((100_000, 1000), (200_000, 2000)):
+        with pytest.raises(LimitError, match=f"more than {most} combinations"):
+            from_json_schema({"$ref": "#/$defs/d0", "$defs": definitions}, max_work=max_work)
 
 
 # -- dicts that no JSON text could be -------------------------------------------------------------
@@ -313,3 +315,21 @@ def test_separators_in_a_list() -> None:
     grammar = constrain.Grammar.from_json_schema({"type": "object"}, separators=[", ", ": "])
     assert grammar.key == constrain.Grammar.from_json_schema({"type": "object"}, separators=(", ", ": ")).key
     compiler.compile(grammar)
+
+
+def test_which_string_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammar_tables, "_WORK_PER_CALL", 20_000)
+    monkeypatch.setattr(loading, "_WORK_OF_A_LEXEME", 5_000)
+    patterns = (
+        r"^arn:(aws[a-zA-Z-]*)?:lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:(runtime/|function:)"
+        r"[a-zA-Z0-9-_]+(:(\$LATEST(\.PUBLISHED)?|[a-zA-Z0-9-_])+)?$",
+        r"^(?:arn:(?:aws[a-zA-Z-]*)?:lambda:)?(?:[a-z]{2}(?:(?:-gov)|(?:-iso(?:[a-z]?)))?-[a-z]+-\d{1}:)?(?:\d{12}:)?"
+        r"web-function/[a-zA-Z0-9-_]+$",
+    )
+    slow = {"type": "string", "maxLength": 1024, "pattern": patterns[0], "allOf": [{"pattern": patterns[1]}]}
+    schema = constrain.Grammar.from_json_schema(
+        {"type": "object", "properties": {"quick": {"type": "string"}, "slow": slow}}
+    )
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary([bytes((byte,)) for byte in range(256)]))
+    with pytest.raises(LimitError, match=r"a pattern \(of .*at #/properties/slow/pattern\).*takes too long to follow"):
+        compiler.compile(schema)

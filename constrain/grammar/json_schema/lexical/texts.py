@@ -121,8 +121,11 @@ HOST_NAME = Format("hostname")
 ALL_TEXTS: Text = Every(())
 NO_TEXTS: Text = Some(())
 
-# ^word$ and ^(one|two)$, without anything that means more than itself.
-_PLAIN_WORDS = re.compile(r"\^(?:([\w -]+)|\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\))\$", re.ASCII)
+# One or more characters that mean themselves: all of printable ASCII but the syntax characters, and these escaped.
+_LITERAL = r"(?:[ !-#%-',\-/-9:->@-Z_`a-z~]|\\[\^$\\.*+?()\[\]{}|/])+"
+
+# ^word$ and ^(one|two)$.
+_PLAIN_WORDS = re.compile(rf"\^(?:({_LITERAL})|\((?:\?:)?({_LITERAL}(?:\|{_LITERAL})*)\))\$")
 
 _MATCH_ALL = frozenset(("", ".*", "^.*", ".*$", "^", "$", "^[\\s\\S]*$", "^[^]*$"))
 
@@ -133,7 +136,8 @@ def pattern_text(source: str) -> Text:
         return ALL_TEXTS
     words = _PLAIN_WORDS.fullmatch(source)
     if words is not None:
-        return Words(frozenset((words[1] or words[2]).split("|")))
+        literals = re.findall(_LITERAL, words[1] or words[2])
+        return Words(frozenset(re.sub(r"\\(.)", r"\1", literal) for literal in literals))
     _spelled_pattern(source, EVERY_WAY)
     return Pattern(source)
 

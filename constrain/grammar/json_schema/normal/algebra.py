@@ -220,9 +220,14 @@ def subtract(
     first = touched[0]
     if rest.conflict is not None and any(node.kind == first.kind for node in allowed.nodes):
         return rest
-    article = "an" if first.kind in ("object", "array") else "a"
-    what = f"{article} {first.kind} (at {first.pointer})" if len(left.nodes) < len(ANY.nodes) else "every value"
-    return Normal((), Conflict(f"{what} is excluded (by {excluded})", excluded))
+    return Normal((), all_excluded(left, first, excluded))
+
+
+def all_excluded(normal: Normal, node: Node, excluded: str) -> Conflict:
+    """Why nothing is left of a schema, such as this node of it: what the pointer ``excluded`` names took it away."""
+    article = "an" if node.kind in ("object", "array") else "a"
+    what = f"{article} {node.kind} (at {node.pointer})" if len(normal.nodes) < len(ANY.nodes) else "every value"
+    return Conflict(f"{what} is excluded (by {excluded})", excluded)
 
 
 def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:

@@ -158,8 +158,15 @@ def _objects(node: ObjectNode, is_choice: IsChoice) -> list[Node]:
     unnamed = without(Words(frozenset(node.properties)))
     if node.additional:
         out.append(ObjectNode(pointer, {}, {}, some=(KeyRule(unnamed, negate(node.additional)),)))
-    demands = [KeyRule(every(unnamed, rule.keys), negate(rule.value)) for rule in node.rules if rule.value]
-    out += [ObjectNode(pointer, {}, {}, some=(demand,)) for demand in demands]
+    for rule in node.rules:
+        if rule.value and isinstance(rule.keys, Words) and len(rule.keys.values) == 1:
+            # A pattern that matches just one name is a property.
+            (name,) = rule.keys.values
+            if name not in node.properties:
+                out.append(ObjectNode(pointer, {name: negate(rule.value)}, {name: rule.value[0].pointer}))
+        elif rule.value:
+            demand = KeyRule(every(unnamed, rule.keys), negate(rule.value))
+            out.append(ObjectNode(pointer, {}, {}, some=(demand,)))
     out += [ObjectNode(pointer, {}, {}, rules=(KeyRule(rule.keys, negate(rule.value)),)) for rule in node.some]
     if node.low is not None and node.low.value > 0:
         out.append(ObjectNode(pointer, {}, {}, high=Count(node.low.value - 1, node.low.pointer)))

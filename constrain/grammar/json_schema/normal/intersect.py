@@ -233,6 +233,17 @@ def is_any(node: ArrayNode | ObjectNode) -> bool:
     return not (node.properties or node.required or node.additional or node.rules or node.some)
 
 
+def is_whole_type(node: Node) -> bool:
+    """Whether a node allows every value of its type, and saw nothing."""
+    if isinstance(node, (ArrayNode, ObjectNode)):
+        return is_any(node)
+    if isinstance(node, StringNode):
+        return node.low is None and node.high is None and not node.terms and node.values is None
+    if isinstance(node, NumberNode):
+        return vars(node) == vars(NumberNode(node.pointer))
+    return not isinstance(node, BooleanNode) or len(node.values) == 2
+
+
 def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
     if is_any(left) and right.constant is not None:
         return right
@@ -338,6 +349,20 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
             conflict = _required_conflict(name, properties[name], required, probe)
             if conflict is not None:
                 return conflict
+    if left.rules or right.rules or left.additional or right.additional:
+        # Patterns and what holds for all other members may bind what is required, without a property of that name.
+        for name in required:
+            if name not in properties:
+                first, second = member(left, name), member(right, name)
+                both = conjunction(first, second)
+                if (
+                    both
+                    and not (both == first and name in left.required)
+                    and not (both == second and name in right.required)
+                ):
+                    conflict = _required_conflict(name, both, required, probe)
+                    if conflict is not None:
+                        return conflict
     if high is not None and len(required) > high.value:
         return Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
     additional = conjunction(left.additional, right.additional)

@@ -9,7 +9,7 @@ no more than those of an ``anyOf``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import partial
 from itertools import combinations
 
@@ -19,6 +19,7 @@ from constrain.grammar.json_schema.document.places import Either, Handle, Negati
 from constrain.grammar.json_schema.lexical.texts import NO_TEXTS, Text, some
 from constrain.grammar.json_schema.normal.algebra import (
     Budget,
+    all_excluded,
     complement,
     intersect,
     listed_values,
@@ -27,7 +28,7 @@ from constrain.grammar.json_schema.normal.algebra import (
 )
 from constrain.grammar.json_schema.normal.assertions import Assertions
 from constrain.grammar.json_schema.normal.evaluated import demand_unevaluated
-from constrain.grammar.json_schema.normal.intersect import member
+from constrain.grammar.json_schema.normal.intersect import is_whole_type, member
 from constrain.grammar.json_schema.normal.keywords import read
 from constrain.grammar.json_schema.normal.nodes import ANY, Conflict, Node, Normal, ObjectNode, StringNode, text_of
 from constrain.grammar.json_schema.normal.typed import COMBINATORS, typed_nodes
@@ -35,7 +36,13 @@ from constrain.grammar.json_schema.normal.values import value_nodes
 from constrain.limits import spend
 
 MAX_CONJUNCTIONS = 20_000
-"""How many different conjunctions of schemas may come up: recursion through them can reach every subset."""
+"""How many different conjunctions of schemas may come up: recursion through them can reach every subset.
+
+With a ``max_work`` above ``USUAL_WORK`` there may be more, in proportion.
+"""
+
+USUAL_WORK = 100_000
+"""What ``max_work`` is unless a caller says otherwise."""
 
 # Looking for contradictions in what is required is a convenience beyond this depth: the engine finds them too.
 _PROBE_DEPTH = 12
@@ -46,6 +53,8 @@ _MANY_BRANCHES = 16
 # How many properties may be tried for the one that tells the branches of oneOf apart.
 _MAX_KINDS = 16
 
+# Lists of so many values are compared anew for each pair of schemas.
+_FEW_VALUES = 16
 
 # What makes the normal form of a schema depend on that of others.
 _INWARD = COMBINATORS | {"property_names"}
@@ -85,8 +94,9 @@ class Normalizer:
             result = self._place(handle[0])
         else:
             self._conjunctions += 1
-            if self._conjunctions > MAX_CONJUNCTIONS:
-                raise LimitError(f"at {handle[0].pointer}: more than {MAX_CONJUNCTIONS} combinations of schemas")
+            most = MAX_CONJUNCTIONS * max(USUAL_WORK, self._budget.max_work) // USUAL_WORK
+            if self._conjunctions > most:
+                raise LimitError(f"at {handle[0].pointer}: more than {most} combinations of schemas (max_work)")
             result = ANY
             for place in handle:
                 result = intersect(result, self.normal(place.handle), place.pointer, self._budget)
@@ -101,6 +111,13 @@ class Normalizer:
         if known is None:
             if self._probes >= _PROBE_DEPTH:
                 return None
+            if len(handle) > 1:
+                never = next((place for place in handle if _is_never(place)), None)
+                if never is not None:
+                    return self._why_nothing(never.handle)
+                both = self._of_few_values(handle)
+                if both is not None:
+                    return None if both.nodes else both.conflict
             tracking, self._tracking = self._tracking, False
             self._probes += 1
             try:
@@ -111,6 +128,22 @@ class Normalizer:
                 self._probes -= 1
                 self._tracking = tracking
         return None if known.nodes else known.conflict
+
+    def _of_few_values(self, handle: Handle) -> Normal | None:
+        """The normal form of a conjunction of short lists of values; None of other ones, or if that is not clear yet.
+
+        It is not kept, and does not count: the branches of ``oneOf`` ask for it of each two of them, to see
+        whether a member tells these apart.
+        """
+        result = ANY
+        for place in handle:
+            if not self._is_choice(place.handle):
+                return None
+            one = self._done[place.handle]
+            if sum(len(getattr(node, "values", ())) for node in one.nodes) > _FEW_VALUES:
+                return None
+            result = intersect(result, one, place.pointer, self._budget)
+        return result
 
     def _is_choice(self, handle: Handle) -> bool:
         """Whether a handle allows but a few scalar values; False also if that is not clear yet."""
@@ -297,7 +330,11 @@ class Normalizer:
     def _one_of(self, branches: tuple[Handle, ...], location: Location) -> Normal:
         """Each branch without all others."""
         alone: list[Normal] = []
-        listed = self._listed([self._untracked(branch) for branch in branches])
+        untracked = [self._untracked(branch) for branch in branches]
+        # A branch that says nothing of a type allows all of it.  Two such branches leave nothing of the type, whatever
+        # the others say: without it they may list values, and need not be subtracted from each other.
+        whole = _allowed_twice(untracked)
+        listed = self._listed([_without_kinds(normal, whole) for normal in untracked] if whole else untracked)
         holders: dict[object, list[int]] = {}
         for index, values in enumerate(listed):
             for value in values or ():
@@ -305,6 +342,9 @@ class Normalizer:
         unlisted = [index for index, values in enumerate(listed) if values is None]
         for index, branch in enumerate(branches):
             rest = self.normal(branch)
+            if whole and rest.nodes:
+                other = next((one for one in whole.get(rest.nodes[0].kind, ()) if one != index), index)
+                rest = _without_kinds(rest, whole, branches[other])
             values = listed[index]
             others: Iterable[int] = range(len(branches))
             if values is not None:
@@ -393,6 +433,30 @@ class Normalizer:
         normal = self._untracked(handle)
         found = [text_of(node) for node in normal.nodes if isinstance(node, StringNode)]
         return some(*found) if found else NO_TEXTS
+
+
+def _is_never(place: Place) -> bool:
+    return isinstance(place, Never) or (type(place) is Location and place.schema is False)
+
+
+def _allowed_twice(branches: list[Normal]) -> dict[str, list[int]]:
+    """The types of which two branches or more allow every value, with the first two of these branches."""
+    found: dict[str, list[int]] = {}
+    for index, normal in enumerate(branches):
+        for kind in dict.fromkeys(node.kind for node in normal.nodes if is_whole_type(node)):
+            indices = found.setdefault(kind, [])
+            if len(indices) < 2:
+                indices.append(index)
+    return {kind: indices for kind, indices in found.items() if len(indices) > 1}
+
+
+def _without_kinds(normal: Normal, kinds: Container[str], excluded: Handle = ()) -> Normal:
+    """A schema without all values of some types; ``excluded`` is what to blame if nothing is left."""
+    nodes = tuple([node for node in normal.nodes if node.kind not in kinds])
+    if nodes or not normal.nodes:
+        return Normal(nodes, normal.conflict, normal.typed_by)
+    where = excluded[0].pointer if excluded else normal.nodes[0].pointer
+    return Normal((), all_excluded(normal, normal.nodes[0], where))
 
 
 def _forced(name: str, node: ObjectNode, conflict: Conflict | None) -> Conflict | None:
