@@ -6,7 +6,6 @@ import itertools
 import re
 
 import pytest
-from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
 from finite_texts import mask_of
 
 import constrain
@@ -16,6 +15,7 @@ from constrain.engine.storage.schemas import CORE_WAITS
 from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.json_schema.lexical import texts
+from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
 
 LETTERS = constrain.Vocabulary([b"a", b"b", b"!"])
 
