@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import constrain
+from constrain.grammar.json_schema.normal.few_values import FewValues
 
 SINGLE = b'"{}[]:,0123456789-.eEabcdfklnrstuxyz'
 PIECES = [
@@ -280,3 +281,23 @@ def test_a_thousand_texts_within_budgets() -> None:
             assert judge.is_valid(json.loads(text)), text
             made += 1
     assert made > 1000
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        # No member may be there, so none is thought of; and all lengths of arrays have the same items.
+        {"items": {"type": "object", "patternProperties": {"^k[0-9]$": {"type": "boolean"}}, "maxProperties": 0}},
+        {"type": "object", "patternProperties": {"^x-": True}, "unevaluatedProperties": False},
+    ],
+)
+def test_values_that_items_may_differ_in_are_found_once(monkeypatch: pytest.MonkeyPatch, items: Any) -> None:
+    asked = []
+    of_handle = FewValues._of_handle
+    monkeypatch.setattr(FewValues, "_of_handle", lambda *args: asked.append(args) or of_handle(*args))
+    schema = {"type": "array", "items": items, "minItems": 3, "uniqueItems": True}
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, VOCABULARY)
+    matcher = constrain.Matcher(compiled, max_tokens=60)
+    assert matcher.accept_bytes(b"[")
+    assert matcher.tokens_to_finish() <= 59
+    assert len(asked) < 100

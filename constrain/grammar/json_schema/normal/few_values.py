@@ -146,6 +146,7 @@ class FewValues:
         low = 0 if node.low is None else max(node.low.value - begin, 0)
         last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
         lists: list[list[Instance]] = []
+        known: dict[tuple[Handle, int], list[Instance]] = {}
         found: list[Instance] = []
         for length in range(last + 1):
             if length >= low:
@@ -158,7 +159,10 @@ class FewValues:
                     break
             # Of values that must be new, so many more that there is one in any case.
             wanted = most if node.unique is None else most + begin + length
-            lists.append(self._of_handle(element(node, begin + length), wanted, depth - 1))
+            key = element(node, begin + length), wanted
+            if key not in known:
+                known[key] = self._of_handle(*key, depth - 1)
+            lists.append(known[key])
             if not lists[-1]:
                 break
         return found
@@ -178,6 +182,8 @@ class FewValues:
 
         def suffice() -> bool:
             """Whether there are enough objects without any further member: some with all of these, or with any."""
+            if high is not None and high <= fewest:
+                return True  # none may be there
             if high is not None and len(choices) > high:
                 return False
             if low <= fewest and prod(map(len, choices)) >= most:
