@@ -7,6 +7,7 @@ one group may have a name, and if that is a single letter, ``\\k`` may refer to 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from string import ascii_letters
@@ -14,6 +15,9 @@ from string import ascii_letters
 from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, optional, repeat, union
 
 Spell = Callable[[str], Regular]
+
+_DIGITS = "0123456789abcdef"
+_HEXADECIMAL = "[0-9A-Fa-f]"
 
 MAX_GROUPS = 4
 """How deep groups may be nested."""
@@ -74,22 +78,24 @@ _PROPERTIES = [
 
 def regex_format(spell: Spell) -> Regular:
     """The expressions that are taken."""
-    hexadecimal = "[0-9A-Fa-f]"
+    hexadecimal = _HEXADECIMAL
     names = "|".join(_PROPERTIES)
     escape = (
         f"\\\\(?:[dDsSwWfnrtv]|c[A-Za-z]|x{hexadecimal}{{2}}|u(?:{hexadecimal}{{4}}|\\{{(?:{hexadecimal}{{1,5}}"
         f"|10{hexadecimal}{{4}})\\}})|[pP]\\{{(?:{names})\\}}|[\\^$\\\\.*+?()\\[\\]{{}}|/])"
     )
-    # A range must not go backwards: here both ends are digits, small letters or capitals.
-    ranges = "|".join(
-        f"{chr(first)}-[{chr(first)}-{last}]"
-        for begin, last in (("0", "9"), ("a", "z"), ("A", "Z"))
-        for first in range(ord(begin), ord(last) + 1)
-    )
-    member = f"(?:{ranges}|[^\\]\\\\^-]|{escape}|\\\\[b-])"
-    classes = spell(f"\\[\\^?(?:-?{member}(?:{member}|\\^)*-?|-)?\\]")
-    plain = spell(f"[^\\^$\\\\.*+?()\\[\\]{{}}|]|\\.|{escape}")
     part = cache(spell)
+    one = spell(f"[^\\]\\\\^-]|{escape}|\\\\[b-]")
+    hyphen, circumflex = optional(part("-")), part("\\^")
+    # Behind a range a hyphen is a character, and what comes then may begin another range (ClassRanges in the
+    # specification); behind anything else it would make one.
+    member = union(one, concat(union(*_ranges(part)), hyphen))
+    others = concat(repeat(union(member, circumflex)), hyphen)
+    inside = optional(concat(union(member, part("-")), others))
+    classes = concat(
+        part("\\["), union(inside, concat(circumflex, union(inside, concat(circumflex, others)))), part("\\]")
+    )
+    plain = spell(f"[^\\^$\\\\.*+?()\\[\\]{{}}|]|\\.|{escape}")
     counts = [concat(*map(part, f"{low},"), _at_least(part, low)) for low in range(65)]
     count = concat(spell("\\{"), union(spell("[0-9]{1,4},?"), *counts), spell("\\}"))
     quantifier = optional(concat(union(spell("[*+?]"), count), spell("\\??")))
@@ -122,6 +128,41 @@ def regex_format(spell: Spell) -> Regular:
         for name in ascii_letters
     ]
     return union(whole, concat(whole, union(*named, *referring), whole))
+
+
+def _ranges(part: Spell) -> list[Regular]:
+    """Ranges of a class that do not go backwards.
+
+    Both ends are characters of ASCII, or both are escapes with hexadecimal digits, of which the first or the second
+    differs, or the third behind two zeros.
+    """
+    found = []
+    for first in range(0x20, 0x7F):
+        if first not in b"\\]-^":
+            # Neither a backslash nor a closing bracket.
+            lasts = f"\\x{first:02x}-\\x7e" if first > 0x5D else f"\\x{first:02x}-\\x5b\\x5e-\\x7e"
+            found.append(part(f"{re.escape(chr(first))}-[{lasts}]"))
+    return [*found, _escaped_range(part, "x", 2, 1), _escaped_range(part, "u", 4, 2)]
+
+
+def _escaped_range(part: Spell, letter: str, digits: int, zeros: int) -> Regular:
+    """A range between escapes of so many digits, of which the first differs, the second, or the one behind zeros."""
+    again, each = part(f"-\\\\{letter}"), [part(f"[{digit}{digit.upper()}]") for digit in _DIGITS]
+    above = [part(f"[{_DIGITS[value:]}{_DIGITS[value:].upper()}]") for value in range(1, 16)]
+
+    def from_here(before: Regular, left: int) -> list[Regular]:
+        """The digit after ``before`` differs, and ``left`` digits come behind it; by the lower of the two."""
+        rest = repeat(part(_HEXADECIMAL), left, left)
+        return [concat(each[value], rest, again, before, above[value], rest) for value in range(15)]
+
+    ways = from_here(EPSILON, digits - 1) + [concat(digit, union(*from_here(digit, digits - 2))) for digit in each]
+    if letter == "u":
+        # With the escape before it, one from D800 on may be a single character beyond FFFF, where the range begins.
+        ways = [way for value, way in enumerate(ways) if value not in (0xD, 15 + 0xD)]
+    if zeros > 1:
+        before = concat(each[0], each[0])
+        ways.append(concat(before, union(*from_here(before, digits - 3))))
+    return concat(part(f"\\\\{letter}"), union(*ways))
 
 
 def _at_least(spell: Spell, low: int) -> Regular:
