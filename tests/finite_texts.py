@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import constrain
 
@@ -56,3 +57,14 @@ def compare_masks(
         assert matcher.accept_token(token)
         prefix += tokens[token]
     return compared
+
+
+def verdicts(schema: Any, *texts: str) -> list[bool]:
+    """Of each text whether a schema allows it, as a whole."""
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary([bytes((byte,)) for byte in range(256)]))
+    compiled = compiler.compile(constrain.Grammar.from_json_schema(schema))
+    found = []
+    for text in texts:
+        matcher = constrain.Matcher(compiled)
+        found.append(matcher.accept_bytes(text.encode()) and matcher.is_accepting())
+    return found

@@ -78,11 +78,10 @@ _PROPERTIES = [
 
 def regex_format(spell: Spell) -> Regular:
     """The expressions that are taken."""
-    hexadecimal = _HEXADECIMAL
     names = "|".join(_PROPERTIES)
     escape = (
-        f"\\\\(?:[dDsSwWfnrtv]|c[A-Za-z]|x{hexadecimal}{{2}}|u(?:{hexadecimal}{{4}}|\\{{(?:{hexadecimal}{{1,5}}"
-        f"|10{hexadecimal}{{4}})\\}})|[pP]\\{{(?:{names})\\}}|[\\^$\\\\.*+?()\\[\\]{{}}|/])"
+        f"\\\\(?:[dDsSwWfnrtv]|c[A-Za-z]|x{_HEXADECIMAL}{{2}}|u(?:{_HEXADECIMAL}{{4}}|\\{{(?:{_HEXADECIMAL}{{1,5}}"
+        f"|10{_HEXADECIMAL}{{4}})\\}})|[pP]\\{{(?:{names})\\}}|[\\^$\\\\.*+?()\\[\\]{{}}|/])"
     )
     part = cache(spell)
     one = spell(f"[^\\]\\\\^-]|{escape}|\\\\[b-]")
@@ -142,11 +141,11 @@ def _ranges(part: Spell) -> list[Regular]:
             # Neither a backslash nor a closing bracket.
             lasts = f"\\x{first:02x}-\\x7e" if first > 0x5D else f"\\x{first:02x}-\\x5b\\x5e-\\x7e"
             found.append(part(f"{re.escape(chr(first))}-[{lasts}]"))
-    return [*found, _escaped_range(part, "x", 2, 1), _escaped_range(part, "u", 4, 2)]
+    return [*found, _escaped_range(part, "x", 2), _escaped_range(part, "u", 4)]
 
 
-def _escaped_range(part: Spell, letter: str, digits: int, zeros: int) -> Regular:
-    """A range between escapes of so many digits, of which the first differs, the second, or the one behind zeros."""
+def _escaped_range(part: Spell, letter: str, digits: int) -> Regular:
+    """A range between escapes of so many digits, of which the first differs, the second, or the third behind zeros."""
     again, each = part(f"-\\\\{letter}"), [part(f"[{digit}{digit.upper()}]") for digit in _DIGITS]
     above = [part(f"[{_DIGITS[value:]}{_DIGITS[value:].upper()}]") for value in range(1, 16)]
 
@@ -159,7 +158,7 @@ def _escaped_range(part: Spell, letter: str, digits: int, zeros: int) -> Regular
     if letter == "u":
         # With the escape before it, one from D800 on may be a single character beyond FFFF, where the range begins.
         ways = [way for value, way in enumerate(ways) if value not in (0xD, 15 + 0xD)]
-    if zeros > 1:
+    if digits > 2:
         before = concat(each[0], each[0])
         ways.append(concat(before, union(*from_here(before, digits - 3))))
     return concat(part(f"\\\\{letter}"), union(*ways))
