@@ -12,6 +12,7 @@ from naive import NaiveRecognizer, allowed_tokens, tokens_of
 import constrain
 from constrain.engine import grammar_tables as tables_module
 from constrain.engine import history
+from constrain.engine.storage.schemas import WORK_LIST
 
 TOKENS = [bytes((byte,)) for byte in b"ab1+-() \n"] + [b"aa", b"ab", b"1+", b"+1", b"1+1+1", b"aaaaaa", b"bab", b"</s>"]
 VOCABULARY = constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
@@ -27,6 +28,9 @@ GRAMMARS = {
     "words": "start: (WORD | start start)+\nWORD: /[ab]+/",
     "counted, and may be empty": 'start: x~2..40 "1"?\nx: ("a" | y)~0..7\ny: "b"~5 |',
     "counted twice": 'start: x~0..30\nx: y~6..11\ny: "a" x? | "b"',
+    "a list of itself": 'start: s\ns: "a"* | s s',
+    "lists through three rules": 'start: s\ns: x* | s s\nx: y+\ny: "a"* | "b"',
+    "lists of lists": 'start: s\ns: x* | s s | "(" s ")"\nx: y+ | "1"\ny: "a"* | "b" x',
     "ignored": 'start: ("a" | "b")+\n%ignore /.*/s',
     "ignored between": 'start: start "+" start | "1"\n%ignore /[a1 ]+/',
 }
@@ -90,6 +94,8 @@ def test_masks_are_those_of_the_naive_recognizer(
         ("palindromes", b"a"),
         ("ignored", b"a"),
         ("words", b"a"),
+        ("a list of itself", b"a"),
+        ("lists through three rules", b"a"),
     ],
 )
 def test_four_kilobytes_take_little_time(name: str, unit: bytes) -> None:
@@ -99,3 +105,11 @@ def test_four_kilobytes_take_little_time(name: str, unit: bytes) -> None:
     assert matcher.accept_bytes(unit * (4096 // len(unit) - 1))
     # A second and a half at most on a quiet machine; the cube of the length would be minutes.
     assert time.process_time() - begin < 10
+
+
+@pytest.mark.parametrize("name", ["a list of itself", "lists through three rules"])
+def test_rules_that_end_are_completed_for_many_origins_at_once(name: str) -> None:
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(GRAMMARS[name]).ir, VOCABULARY)
+    assert constrain.Matcher(compiled).accept_bytes(b"a" * 1024)
+    # One thing to do for 64 origins is three numbers; for each origin it would be 3,072 for each rule.
+    assert compiled._tables.capacity(WORK_LIST) < 1024

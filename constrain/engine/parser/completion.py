@@ -11,11 +11,8 @@ from __future__ import annotations
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.kernel_items import drop_repeated
 from constrain.engine.parser.origin_sets import (
-    NEW_BEGIN,
     NEW_FULL_FROM,
     NEW_FULL_TO,
-    NEW_HIGH,
-    NEW_LOW,
     SET_BEGIN,
     SET_COUNT,
     SET_FIELDS,
@@ -25,6 +22,7 @@ from constrain.engine.parser.origin_sets import (
     SET_ITEMS,
     SET_LEAST,
     SET_WORDS,
+    add_word,
     new_set_of,
     origin_set_of,
 )
@@ -83,6 +81,21 @@ def _keep_end(ctx, rule, origin):
     return int64(0)
 
 
+@njit_inner(RESULT2)
+def _group_of(ctx, core, rule):
+    """The group in CORE_GROUPS of what waits for a rule in a core that predicts it."""
+    groups = t.core_groups(ctx)
+    low = t.cores(ctx)[core].groups
+    high = low + t.cores(ctx)[core].group_count
+    while high - low > 1:
+        middle = (low + high) // 2
+        if groups[middle].symbol <= rule:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 @njit_inner(int64(CTX, int64, int64, int64))
 def _complete(ctx, rule, origin, epoch):
     """Ask for rule ``rule``, begun in Earley set ``origin``, to be completed: put it on WORK_LIST once per epoch.
@@ -97,17 +110,8 @@ def _complete(ctx, rule, origin, epoch):
     completions = completions_of(ctx, origin)
     if completions < 0:
         return completions
-    groups = t.core_groups(ctx)
-    first = t.cores(ctx)[core].groups
-    low = first
-    high = first + t.cores(ctx)[core].group_count
-    while high - low > 1:
-        middle = (low + high) // 2
-        if groups[middle].symbol <= rule:
-            low = middle
-        else:
-            high = middle
-    slot = completions + low - first
+    group = _group_of(ctx, core, rule)
+    slot = completions + group - t.cores(ctx)[core].groups
     stamps = t.completion_stamps(ctx)
     if stamps[slot] == epoch:
         return int64(0)
@@ -117,9 +121,49 @@ def _complete(ctx, rule, origin, epoch):
     work = t.work_list(ctx)
     top = used(ctx, t.WORK_LIST)
     work[top] = origin
-    work[top + 1] = low
+    work[top + 1] = group
     work[top + 2] = slot
     set_used(ctx, t.WORK_LIST, top + 3)
+    return int64(0)
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def _complete_word(ctx, rule, word, bits):
+    """Like _complete for the origins ``bits`` of a word (origin_sets.py): all with the same core are one thing to do.
+
+    On WORK_LIST are then ``~word``, the group in the core, and the bits.
+    """
+    if rule == ctx[START_NT]:
+        return int64(1)
+    completed = new_set_of(ctx, used(ctx, t.SYMBOLS) + rule, int64(1))
+    if completed < 0:
+        return completed
+    bits = add_word(ctx, completed, word, bits)
+    while bits:
+        core = t.earley_sets(ctx)[64 * word + lowest_bit(bits)].core
+        others = int64(0)
+        rest = bits
+        while rest:
+            lowest = rest & -rest
+            rest ^= lowest
+            if t.earley_sets(ctx)[64 * word + lowest_bit(lowest)].core != core:
+                others |= lowest
+        bits ^= others
+        if t.cores(ctx)[core].group_count == 0:
+            while bits:
+                if _keep_end(ctx, rule, 64 * word + lowest_bit(bits)) < 0:
+                    return int64(FAIL)
+                bits &= bits - 1
+        else:
+            if not room(ctx, t.WORK_LIST, 3):
+                return int64(FAIL)
+            work = t.work_list(ctx)
+            top = used(ctx, t.WORK_LIST)
+            work[top] = ~word
+            work[top + 1] = _group_of(ctx, core, rule)
+            work[top + 2] = bits
+            set_used(ctx, t.WORK_LIST, top + 3)
+        bits = others
     return int64(0)
 
 
@@ -183,7 +227,11 @@ def add_set(ctx, dot, place, epoch):
     Those that are in the set under way already were completed when they were added, or with the Earley set that all of
     its items were taken from.
     """
-    new_set = new_set_of(ctx, dot, int64(1))
+    ends = epoch >= 0 and t.nullable_rest(ctx)[dot] != 0
+    rule = t.dot_left(ctx)[dot]
+    # At the end of a rule there is no item to be added, only those to be completed.
+    at_end = ends and t.symbols(ctx)[dot] == END
+    new_set = new_set_of(ctx, used(ctx, t.SYMBOLS) + rule if at_end else dot, int64(1))
     if new_set < 0:
         return new_set
     sets = t.origin_sets(ctx)
@@ -192,25 +240,17 @@ def add_set(ctx, dot, place, epoch):
     full_from, full_to = records[new_set + NEW_FULL_FROM], records[new_set + NEW_FULL_TO]
     if full_from <= least and greatest <= full_to:
         return int64(0)
-    ends = epoch >= 0 and t.nullable_rest(ctx)[dot] != 0
-    rule = t.dot_left(ctx)[dot]
     begin, first = sets[place + SET_BEGIN], sets[place + SET_FIRST]
-    end = first + sets[place + SET_WORDS]
-    words = t.new_words(ctx)
-    to = records[new_set + NEW_BEGIN]
     accepts = int64(0)
-    for word in range(first, end):
-        bits = sets[begin + word - first] & ~words[to + word]
-        words[to + word] |= bits
-        while ends and bits:
-            bit = lowest_bit(bits)
-            status = _complete(ctx, rule, 64 * word + bit, epoch)
+    for word in range(first, first + sets[place + SET_WORDS]):
+        bits = sets[begin + word - first]
+        if not at_end:
+            bits = add_word(ctx, new_set, word, bits)
+        if ends and bits:
+            status = _complete_word(ctx, rule, word, bits)
             if status < 0:
                 return status
             accepts |= status
-            bits ^= int64(1) << bit
-    records[new_set + NEW_LOW] = min(records[new_set + NEW_LOW], first)
-    records[new_set + NEW_HIGH] = max(records[new_set + NEW_HIGH], end)
     if sets[place + SET_IS_FULL]:
         if least <= full_to + 1 and full_from <= greatest + 1 and full_from <= full_to:
             records[new_set + NEW_FULL_FROM] = min(full_from, least)
@@ -218,6 +258,48 @@ def add_set(ctx, dot, place, epoch):
         elif greatest - least > full_to - full_from:
             records[new_set + NEW_FULL_FROM] = least
             records[new_set + NEW_FULL_TO] = greatest
+    return accepts
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def _add_predicted(ctx, dot, word, bits):
+    """Add the items with this dot for the origins ``bits`` of a word, which predicted it; complete as add_set does."""
+    accepts = int64(0)
+    if t.symbols(ctx)[dot] != END:
+        new_set = new_set_of(ctx, dot, int64(1))
+        if new_set < 0:
+            return new_set
+        bits = add_word(ctx, new_set, word, bits)
+    if t.nullable_rest(ctx)[dot] and bits:
+        accepts = _complete_word(ctx, t.dot_left(ctx)[dot], word, bits)
+    return accepts
+
+
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _follow_word(ctx, word, group, bits, epoch):
+    """Add what waits in a group for a rule that ended, in the origins ``bits`` of a word.  The accept bit or FAIL."""
+    accepts = int64(0)
+    waits = t.core_groups(ctx)[group].waits
+    for i in range(waits, waits + t.core_groups(ctx)[group].count):
+        dot, source = t.core_waits(ctx)[i].dot, t.core_waits(ctx)[i].source
+        if source == SELF:
+            status = _add_predicted(ctx, dot, word, bits)
+            if status < 0:
+                return status
+            accepts |= status
+            continue
+        rest = bits
+        while rest:
+            origin = 64 * word + lowest_bit(rest)
+            rest &= rest - 1
+            place = origin_set_of(ctx, origin, source)
+            if place >= 0:
+                status = add_set(ctx, dot, place, epoch)
+            else:
+                status = _advance(ctx, dot, source, origin, epoch)
+            if status < 0:
+                return status
+            accepts |= status
     return accepts
 
 
@@ -244,6 +326,12 @@ def _follow_completions(ctx, epoch, accepts):
         work = t.work_list(ctx)
         origin, group, slot = work[top], work[top + 1], work[top + 2]
         set_used(ctx, t.WORK_LIST, top)
+        if origin < 0:
+            status = _follow_word(ctx, ~origin, group, slot, epoch)
+            if status < 0:
+                return status
+            accepts |= status
+            continue
         memo = t.completion_memo(ctx)[slot]
         if memo >= 0:
             known = _add_memo(ctx, memo)

@@ -2,7 +2,8 @@
 
 In an ambiguous grammar an Earley set may have an item for each earlier one, and a completion in each of those adds as
 many: the cube of the text's length.  With sets completions add 64 origins at a time, and none where all between the
-least and the greatest are there already, as they are when every part of a text can be read as the same thing.
+least and the greatest are there already, as they are when every part of a text can be read as the same thing.  A rule
+that ends is completed for 64 origins at a time too (completion.py).
 """
 
 # mypy: allow-untyped-defs
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.kernel_items import drop_repeated
-from constrain.engine.parser.rules import END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
@@ -33,9 +33,9 @@ SET_BEGIN, SET_WORDS, SET_FIRST, SET_LEAST, SET_GREATEST, SET_IS_FULL, SET_ITEMS
 SET_FIELDS = 8
 
 
-# Fields of the record of a set that is under way, in NEW_SETS: its dot; where its words begin in NEW_WORDS, the first
-# of which is that of Earley set 0; the first of them that is used, and behind the last; origins between which all are
-# in it.
+# Fields of the record of a set that is under way, in NEW_SETS: its dot, or behind all dots the rule that ended with
+# these origins; where its words begin in NEW_WORDS, the first of which is that of Earley set 0; the first of them that
+# is used, and behind the last; origins between which all are in it.
 NEW_DOT, NEW_BEGIN, NEW_LOW, NEW_HIGH, NEW_FULL_FROM, NEW_FULL_TO = range(6)
 
 
@@ -109,7 +109,7 @@ def new_set_of(ctx, dot, may_make):
     If there is none, it is made, or without ``may_make`` -1.  SET_OF_DOT needs no clearing (sparse sets, as in
     drop_repeated).
     """
-    if not room(ctx, t.SET_OF_DOT, used(ctx, t.SYMBOLS)):
+    if not room(ctx, t.SET_OF_DOT, used(ctx, t.SYMBOLS) + used(ctx, t.RULES)):
         return int64(FAIL)
     records = t.new_sets(ctx)
     end = used(ctx, t.NEW_SETS)
@@ -135,6 +135,22 @@ def new_set_of(ctx, dot, may_make):
     set_used(ctx, t.NEW_SETS, end + 6)
     t.set_of_dot(ctx)[dot] = end
     return end
+
+
+@njit_inner(int64(CTX, int64, int64, int64))
+def add_word(ctx, new_set, word, bits):
+    """Add the origins ``bits``, the lowest of which is Earley set ``64 * word``, to NEW_SETS[new_set:].
+
+    Returns those that were not in it.
+    """
+    records = t.new_sets(ctx)
+    words = t.new_words(ctx)
+    place = records[new_set + NEW_BEGIN] + word
+    bits &= ~words[place]
+    words[place] |= bits
+    records[new_set + NEW_LOW] = min(records[new_set + NEW_LOW], word)
+    records[new_set + NEW_HIGH] = max(records[new_set + NEW_HIGH], word + 1)
+    return bits
 
 
 @njit_inner(RESULT1)
@@ -173,7 +189,7 @@ def gather_sets(ctx, items):
         return int64(FAIL)
     for record in range(0, end, 6):
         dot = records[record + NEW_DOT]
-        if t.symbols(ctx)[dot] != END:
+        if dot < used(ctx, t.SYMBOLS):
             keys[rest + dots] = dot << 32 | record
             dots += 1
             begin = records[record + NEW_BEGIN]

@@ -255,8 +255,8 @@ NEW_SETS, new_sets = _table("origin sets under way", 0, np.int64)
 NEW_WORDS, new_words = _table("words of origin sets under way", 0, np.int64)
 """Scratch: the words of those."""
 SET_OF_DOT, set_of_dot = _table("origin sets under way, by dot", 0, np.int32)
-"""Scratch: by dot, its place in NEW_SETS."""
-WORK_LIST, work_list = _table("completion work list", 256, np.int32)
+"""Scratch: by dot, and behind the dots by rule, its place in NEW_SETS."""
+WORK_LIST, work_list = _table("completion work list", 256, np.int64)
 """Scratch: completions that are asked for, (origin, group, completion); in a core, nonterminals to be predicted."""
 UNMADE_BRANCHES, unmade_branches = _table("branches without rules", 64, np.int32)
 """The branches without rules that a kernel came upon."""
