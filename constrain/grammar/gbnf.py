@@ -37,6 +37,8 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "[": "[", "]":
 _HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 _DIGITS = frozenset("0123456789")
+# Characters of a string that stand for themselves; lone surrogates are no text.
+_PLAIN_CHARS = re.compile(r'[^"\\\ud800-\udfff]+')
 _TOKEN = re.compile(r"<(?:\[(?P<id>\d{1,9})\]|[^<>\s\[][^<>\s]*)>")
 
 
@@ -341,11 +343,17 @@ class GbnfReader:
     def _string(self) -> str:
         begin = self._at
         self._at += 1
-        chars: list[str] = []
+        parts: list[str] = []
         while self._peek() != '"':
-            chars.append(self._char("string", begin))
+            plain = _PLAIN_CHARS.match(self._text, self._at)
+            if plain is None:
+                parts.append(self._char("string", begin))
+            else:
+                self._at = plain.end()
+                parts.append(plain[0])
+                spend(len(plain[0]))
         self._at += 1
-        return "".join(chars)
+        return "".join(parts)
 
     def _class(self) -> Text:
         begin = self._at

@@ -28,9 +28,7 @@ class Regular:
         return ()
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return type(self) is type(other) and self._key() == other._key()
+        return self is other or (isinstance(other, Regular) and _are_equal(self, other))
 
     def __hash__(self) -> int:
         try:
@@ -140,7 +138,7 @@ class Word(Concat):
             return True
         if type(other) is Word and self.alphabet is other.alphabet:
             return self.data == other.data
-        return isinstance(other, Concat) and self.parts == other.parts
+        return isinstance(other, Concat) and _are_equal(self, other)
 
     __hash__ = Concat.__hash__
 
@@ -225,6 +223,32 @@ class Complement(Regular):
 
     def _key(self) -> tuple[Any, ...]:
         return (self.item,)
+
+
+def _are_equal(one: Regular, other: Regular) -> bool:
+    """Whether two trees, nested as deep as they may be, are the same; parts that are shared are compared once."""
+    pairs, seen = [(one, other)], set()
+    while pairs:
+        one, other = pairs.pop()
+        if type(one) is not type(other) and not (isinstance(one, Concat) and isinstance(other, Concat)):
+            return False
+        if type(one) is Word and type(other) is Word and one.alphabet is other.alphabet:
+            if one.data != other.data:
+                return False
+            continue
+        key, other_key = one._key(), other._key()
+        if len(key) != len(other_key):
+            return False
+        for part, other_part in zip(key, other_key, strict=True):
+            if part is other_part:
+                continue
+            if not isinstance(part, Regular) or not isinstance(other_part, Regular):
+                if part != other_part:
+                    return False
+            elif (id(part), id(other_part)) not in seen:
+                seen.add((id(part), id(other_part)))
+                pairs.append((part, other_part))
+    return True
 
 
 EMPTY: Regular = Empty()

@@ -11,7 +11,8 @@ from naive import NaiveRecognizer
 
 import constrain
 from constrain.errors import GrammarError
-from constrain.grammar.gbnf import from_gbnf
+from constrain.grammar.gbnf import GbnfReader, from_gbnf
+from constrain.grammar.regular import literal
 
 CASES = {
     "alternatives, the last one empty": ('root ::= "a" "b" | "c" |', ["ab", "c", ""], ["a", "abc"]),
@@ -137,6 +138,24 @@ def test_error(grammar: str) -> None:
 def test_a_fault_found_later_names_the_rule() -> None:
     error = from_gbnf('root ::= a\n\n a ::= a "x"').make_error("matches nothing", "a")
     assert str(error) == 'line 3, column 2: the rule "a": matches nothing'
+
+
+def test_plain_characters_of_a_string_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    by_one = GbnfReader._char
+
+    def count(self: GbnfReader, what: str, begin: int) -> str:
+        read.append(by_one(self, what, begin))
+        return read[-1]
+
+    monkeypatch.setattr(GbnfReader, "_char", count)
+    text = "a" * 1000 + "\\n" + "\u00e9" * 1000
+    assert from_gbnf(f'root ::= "{text}"').lexemes == (literal("a" * 1000 + "\n" + "\u00e9" * 1000),)
+    assert read == ["\n"]
+    with pytest.raises(GrammarError, match=r"line 1, column 11: .* lone surrogate"):
+        from_gbnf('root ::= "\ud800"')
+    with pytest.raises(GrammarError, match=r"line 1, column 10: .* never closed"):
+        from_gbnf('root ::= "ab')
 
 
 def test_hostile_grammars_end_soon() -> None:

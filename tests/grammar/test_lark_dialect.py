@@ -251,6 +251,15 @@ def test_parts_of_a_text() -> None:
     accepts('start: %regex {"substring_chunks": ["ab", "", "c"]}', "", "ab", "abc", "c")("a", "ca")
 
 
+def test_the_parts_of_a_long_text_are_read_again() -> None:
+    """The same trees are compared with the earlier ones; they are nested deeper than Python recurses."""
+    text = f'start: %regex {{"substring_words": "{" ".join(f"w{i}" for i in range(900))}"}}'
+    grammars = [Grammar.from_lark(text).ir for _ in range(2)]
+    assert grammars[0].lexemes == grammars[1].lexemes
+    other = Grammar.from_lark(text.replace("w899", "w89")).ir
+    assert grammars[0].lexemes != other.lexemes
+
+
 def test_options() -> None:
     accepts('%llguidance {}\n%llguidance {"no_forcing": true}\nstart: "a"', "a")
     with pytest.raises(GrammarError, match=r"line 1, column 1: .*'colour' is not supported"):
