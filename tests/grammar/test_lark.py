@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from naive import NaiveRecognizer
 
+from constrain.grammar.derivatives import Automaton
 from constrain.grammar.lark import from_lark
+from constrain.grammar.regular import Regular
 
 CASES = {
     "alternatives and an empty one": ('start: "a" "b" | "c" |', ["ab", "c", ""], ["a", "abc"]),
@@ -171,3 +173,17 @@ def test_terminals_that_look_behind_their_end_are_named(grammar: str, warning: s
     warnings = from_lark(grammar).warnings
     assert len(warnings) == bool(warning)
     assert not warning or warnings[0].startswith(warning)
+
+
+def test_a_terminal_of_a_grammar_read_again_is_not_searched_for_texts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[Regular] = []
+    search = Automaton.is_empty
+
+    def count(self: Automaton, limit: int) -> bool | None:
+        searched.append(self.language)
+        return search(self, limit)
+
+    monkeypatch.setattr(Automaton, "is_empty", count)
+    for _ in range(2):
+        assert not from_lark('start: A | "c"\nA: /read twice(?!b)/\n').warnings
+    assert len(searched) == 1

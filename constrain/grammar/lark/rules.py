@@ -335,8 +335,9 @@ class _Compiler:
         key = ("terminal", name)
         if key not in self._symbols:
             language = self._terminals.named(name)
-            self._terminals.warn_if_empty(name, language)
-            shown = self._definitions.by_name[name].name
+            definition = self._definitions.by_name[name]
+            self._terminals.warn_if_empty(name, definition.token, definition.source, language)
+            shown = definition.name
             if name in self._hooks:
                 symbol = self._builder.separate_lexeme(language, shown)
                 self._narrowed[symbol] = self._hooks[name]
@@ -426,7 +427,7 @@ class _Compiler:
         key = ("literal", token.type, str(token))
         if key not in self._symbols:
             language = self._terminals.literal(token, source)
-            self._terminals.warn_if_empty_literal(token, source, language)
+            self._terminals.warn_if_empty(None, token, source, language)
             symbol = self._builder.lexeme(language, str(token))
             # "" is no terminal behind which something might be ignored.
             self._symbols[key] = symbol if language == EPSILON else self._spaced(symbol)

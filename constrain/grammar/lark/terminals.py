@@ -63,6 +63,15 @@ def _place(token: Token, source: Source) -> str:
     return f"line {line}, column {column}{f' of {source.name}' if source.name else ''}"
 
 
+@lru_cache(maxsize=256)
+def _is_empty(language: Regular) -> bool | None:
+    """Whether a language has no text, for a warning; None if that is not clear soon.
+
+    Kept, as it takes a third of the time in which a grammar is read that has been read before.
+    """
+    return Automaton(language).is_empty(_EFFORT_FOR_WARNING)
+
+
 class Terminals:
     """Compiles terminals on demand, each one once.
 
@@ -142,21 +151,17 @@ class Terminals:
         """The language of a string or regex."""
         return self._literal(token, source).language
 
-    def warn_if_empty(self, name: str, language: Regular) -> None:
-        """Warn of a terminal with look-around or anchors that has no text: it looks at text that is no part of it."""
-        definition = self._definitions.by_name[name]
-        if self._asserting.get(name) and Automaton(language).is_empty(_EFFORT_FOR_WARNING):
-            self.warnings.append(
-                f'{_place(definition.token, definition.source)}: the terminal "{definition.name}" matches no text: '
-                "look-around and anchors see their own terminal only, not what follows it or stands before it"
-            )
+    def warn_if_empty(self, name: str | None, token: Token, source: Source, language: Regular) -> None:
+        """Warn of look-around or anchors that leave no text: they look at text that is no part of their terminal.
 
-    def warn_if_empty_literal(self, token: Token, source: Source, language: Regular) -> None:
-        """The same for a regex that stands in a rule."""
-        if self._pattern(token, source)[0].has_assertion and Automaton(language).is_empty(_EFFORT_FOR_WARNING):
+        ``token`` is where the terminal is defined, or, without a ``name``, a string or regex that stands in a rule.
+        """
+        asserts = self._pattern(token, source)[0].has_assertion if name is None else self._asserting.get(name)
+        if asserts and _is_empty(language):
+            what = "this regex" if name is None else f'the terminal "{self._definitions.by_name[name].name}"'
             self.warnings.append(
-                f"{_place(token, source)}: this regex matches no text: look-around and anchors see their own terminal "
-                "only, not what follows it or stands before it"
+                f"{_place(token, source)}: {what} matches no text: "
+                "look-around and anchors see their own terminal only, not what follows it or stands before it"
             )
 
     # -- putting parts together --------------------------------------------------------------------
