@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -54,6 +55,38 @@ def test_cancelled_in_the_front_end(name: str) -> None:
     timer.join()
     with pytest.raises(LimitError, match="cancelled"):
         Grammar.from_regex("a", time_limit=deadline)
+
+
+# Terminals that double, and a rule that is one of a million: Lark writes both out.
+_WRITTEN_OUT = {
+    "terminals": "start: T0\n" + "".join(f"T{n}: T{n + 1} T{n + 1}\n" for n in range(20)) + 'T20: "x"\n',
+    "rules": "start: " + " ".join(f'"a{n}"?' for n in range(20)),
+}
+
+
+@pytest.mark.parametrize("name", _WRITTEN_OUT)
+@pytest.mark.parametrize("limit", [None, 0.05])
+def test_limits_hold_within_lark(name: str, limit: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if limit is None:
+        monkeypatch.setattr(limits, "MAX_STEPS", 100_000)
+    with pytest.raises(LimitError, match="steps" if limit is None else "time_limit"):
+        Grammar.from_lark(_WRITTEN_OUT[name], lexing="longest", time_limit=limit)
+    assert sys.getprofile() is None
+
+
+def test_a_profiler_is_left_alone() -> None:
+    seen = set()
+
+    def profiler(frame: Any, event: str, value: object) -> None:
+        seen.add(frame.f_code.co_name)
+
+    sys.setprofile(profiler)
+    try:
+        Grammar.from_lark('start: "a"', lexing="longest")
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+    assert "compute_lalr1_states" in seen
 
 
 # Its conjunction has more states than can be searched for one that is left.

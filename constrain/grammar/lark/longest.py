@@ -28,6 +28,7 @@ from constrain.grammar.lark.look_ahead import ordered
 from constrain.grammar.lark.source import Source, one_line
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
 from constrain.grammar.regular import EMPTY, Regular, intersect, literal
+from constrain.limits import check, counts_calls
 
 _END = "$END"
 
@@ -77,8 +78,10 @@ def _lark_of(text: str, source: Source, start: str, lexer: str, indenting: Inden
         options: Any = {"parser": "lalr", "lexer": lexer, "start": start, "import_paths": folders, "debug": True}
         if indenting is not None:
             options["postlex"] = indenting.indenter
-        return lark.Lark(text, **options)
+        with counts_calls():
+            return lark.Lark(text, **options)
     except LarkError as error:
+        check()
         raise source.error(f"Lark's LALR parser refuses this grammar: {_brief(str(error))}") from None
     except (re.error, AssertionError, RecursionError) as error:
         raise source.error(f"Lark's LALR parser refuses this grammar: {type(error).__name__} {error}") from None
