@@ -74,6 +74,19 @@ def test_limits_hold_within_lark(name: str, limit: float | None, monkeypatch: py
     assert sys.getprofile() is None
 
 
+def test_collisions_of_terminals_are_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lark would warn of them; the automata that say so may have 2 to the 40 states."""
+
+    Grammar.from_lark("start: \"a\"", lexing="longest")  # Lark reads its own notation by a lexer that is made once.
+
+    def search(*_: object) -> None:
+        raise AssertionError("collisions are searched for")
+
+    monkeypatch.setattr("lark.lexer._check_regex_collisions", search)
+    for lexing in ("longest", "longest-basic"):
+        Grammar.from_lark("start: A | B\nA: /[ab]*a/\nB: /a[ab]*/\n", lexing=lexing)
+
+
 def test_a_profiler_is_left_alone() -> None:
     seen = set()
 
