@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import threading
 import time
@@ -77,7 +78,7 @@ def test_limits_hold_within_lark(name: str, limit: float | None, monkeypatch: py
 def test_collisions_of_terminals_are_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lark would warn of them; the automata that say so may have 2 to the 40 states."""
 
-    Grammar.from_lark("start: \"a\"", lexing="longest")  # Lark reads its own notation by a lexer that is made once.
+    Grammar.from_lark('start: "a"', lexing="longest")  # Lark reads its own notation by a lexer that is made once.
 
     def search(*_: object) -> None:
         raise AssertionError("collisions are searched for")
@@ -100,6 +101,16 @@ def test_a_profiler_is_left_alone() -> None:
     finally:
         sys.setprofile(None)
     assert "compute_lalr1_states" in seen
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\p{" + "a" * 100_000 + "}", "(?P<" + "a" * 100_000 + ">x)(?P=" + "b" * 90_000 + ")"]
+)
+def test_long_names_are_quoted_in_part(pattern: str) -> None:
+    with pytest.raises(ConstrainError) as caught:
+        Grammar.from_regex(pattern)
+    assert len(str(caught.value)) < 2000
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 # Its conjunction has more states than can be searched for one that is left.
