@@ -7,9 +7,16 @@ be said, what to do.
 
 from __future__ import annotations
 
+_LONGEST = 2000
+
 
 class ConstrainError(ValueError):
     """Base class of every error that a grammar, a schema, a tokenizer file or an argument can cause."""
+
+    def __str__(self) -> str:
+        """The message; of one that quotes a very long name or string, its beginning and its end."""
+        text = super().__str__()
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
 
 
 class GrammarError(ConstrainError):

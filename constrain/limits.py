@@ -7,7 +7,10 @@ being handed through all of them.  Outside of :func:`limited` it costs a look at
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 
 from constrain.errors import ConstrainError, LimitError
@@ -17,6 +20,9 @@ MAX_STEPS = 8_000_000
 
 # The clock is read once in so many steps.
 _SLICE = 128
+
+# Calls and returns that are a step where they are counted; they are seen one by one, which takes time itself.
+_CALLS_OF_A_STEP = 4
 
 
 class Deadline:
@@ -135,3 +141,28 @@ class limited:
     def __exit__(self, *_: object) -> None:
         if self._work is not None:
             _current.reset(self._token)
+
+
+@contextmanager
+def counts_calls() -> Iterator[None]:
+    """In here each call is work, for libraries whose loops know nothing of :func:`spend`.
+
+    Calls are seen through Python's hook for profilers.  Where a profiler has it already, nothing is counted.  A library
+    may wrap the LimitError in an error of its own: :func:`check` raises it again.
+    """
+    if _current.get() is None or sys.getprofile() is not None:
+        yield
+        return
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+        if not calls % (_CALLS_OF_A_STEP * _SLICE):
+            spend(_SLICE)
+
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)

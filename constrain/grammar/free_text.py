@@ -6,7 +6,7 @@ and a trigger may be spread over any number of tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import secrets
 from functools import lru_cache
 
 from constrain.grammar.ir import GrammarBuilder, Symbol
@@ -87,14 +87,16 @@ def _common_beginning(texts: list[str]) -> str:
     return first[: common_length(first, last, 0)]
 
 
-def reached(stops: Iterable[str]) -> frozenset[str]:
+@lru_cache(maxsize=4)
+def reached(stops: tuple[str, ...]) -> frozenset[str]:
     """Those of some strings in which no other comes to its end before they do: the others could never be read."""
     known = frozenset(stops)
     lengths = {len(stop) for stop in known}
     found = []
     for stop in known:
-        spend(len(lengths) * len(stop) // 16 + 1)
         shorter = [length for length in lengths if length < len(stop)]
+        # Each piece that is looked up is copied.
+        spend(len(stop) * (len(shorter) // 16 + sum(shorter) // 1024) + 1)
         if not any(stop[end - length : end] in known for length in shorter for end in range(length, len(stop))):
             found.append(stop)
     return frozenset(found)
@@ -127,16 +129,31 @@ def _text_before(text: Regular, shared: str) -> Regular:
 
 def _overlap(end: tuple[str, ...], stops: tuple[str, ...]) -> bool:
     """Whether some stop can come to its end within one of ``end``: the whole of it, or what is left of it."""
-    beginnings = {each[:length] for each in end for length in range(1, len(each))}
-    return not beginnings.isdisjoint(_rests(stops)) or not all(is_reached(each, stops) for each in end)
+    if not reached(stops).issuperset(end):
+        return True
+    rests = _rests(stops)
+    for each in end:
+        value = 0
+        for length, letter in enumerate(each[:-1], 1):
+            value = (value * _BASE + ord(letter)) % _PRIME
+            if value in rests and each[:length] == rests[value][-length:]:
+                return True
+    return False
 
 
-@lru_cache(maxsize=64)
-def _rests(some: tuple[str, ...]) -> frozenset[str]:
-    """What some strings end with, without the whole of each."""
-    return frozenset(each[begin:] for each in some for begin in range(1, len(each)))
+_PRIME, _BASE = (1 << 127) - 1, secrets.randbits(120)
+"""Strings are found by hashes: the beginnings of a long one, written out, would be as large as its square."""
 
 
-def is_reached(stop: str, stops: tuple[str, ...]) -> bool:
-    """Whether none of ``stops`` comes to its end within ``stop``, which could then never be read."""
-    return not any(other in stop[:-1] for other in stops)
+@lru_cache(maxsize=4)
+def _rests(some: tuple[str, ...]) -> dict[int, str]:
+    """By the hash of what a string ends with, without the whole of it: one that ends so."""
+    found: dict[int, str] = {}
+    for each in some:
+        spend(len(each) + 1)
+        value, power = 0, 1
+        for letter in reversed(each[1:]):
+            value = (value + ord(letter) * power) % _PRIME
+            power = power * _BASE % _PRIME
+            found[value] = each
+    return found

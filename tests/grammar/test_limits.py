@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -54,6 +56,61 @@ def test_cancelled_in_the_front_end(name: str) -> None:
     timer.join()
     with pytest.raises(LimitError, match="cancelled"):
         Grammar.from_regex("a", time_limit=deadline)
+
+
+# Terminals that double, and a rule that is one of a million: Lark writes both out.
+_WRITTEN_OUT = {
+    "terminals": "start: T0\n" + "".join(f"T{n}: T{n + 1} T{n + 1}\n" for n in range(20)) + 'T20: "x"\n',
+    "rules": "start: " + " ".join(f'"a{n}"?' for n in range(20)),
+}
+
+
+@pytest.mark.parametrize("name", _WRITTEN_OUT)
+@pytest.mark.parametrize("limit", [None, 0.05])
+def test_limits_hold_within_lark(name: str, limit: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if limit is None:
+        monkeypatch.setattr(limits, "MAX_STEPS", 100_000)
+    with pytest.raises(LimitError, match="steps" if limit is None else "time_limit"):
+        Grammar.from_lark(_WRITTEN_OUT[name], lexing="longest", time_limit=limit)
+    assert sys.getprofile() is None
+
+
+def test_collisions_of_terminals_are_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lark would warn of them; the automata that say so may have 2 to the 40 states."""
+
+    Grammar.from_lark('start: "a"', lexing="longest")  # Lark reads its own notation by a lexer that is made once.
+
+    def search(*_: object) -> None:
+        raise AssertionError("collisions are searched for")
+
+    monkeypatch.setattr("lark.lexer._check_regex_collisions", search)
+    for lexing in ("longest", "longest-basic"):
+        Grammar.from_lark("start: A | B\nA: /[ab]*a/\nB: /a[ab]*/\n", lexing=lexing)
+
+
+def test_a_profiler_is_left_alone() -> None:
+    seen = set()
+
+    def profiler(frame: Any, event: str, value: object) -> None:
+        seen.add(frame.f_code.co_name)
+
+    sys.setprofile(profiler)
+    try:
+        Grammar.from_lark('start: "a"', lexing="longest")
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+    assert "compute_lalr1_states" in seen
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\p{" + "a" * 100_000 + "}", "(?P<" + "a" * 100_000 + ">x)(?P=" + "b" * 90_000 + ")"]
+)
+def test_long_names_are_quoted_in_part(pattern: str) -> None:
+    with pytest.raises(ConstrainError) as caught:
+        Grammar.from_regex(pattern)
+    assert len(str(caught.value)) < 2000
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 # Its conjunction has more states than can be searched for one that is left.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from finite_texts import mask_of
 
 import constrain
 from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar import free_text
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.json_schema.embedded import embed_schema
 from constrain.grammar.json_schema.lexical.layout import layout_for
@@ -652,3 +654,37 @@ def test_masks_in_xml_know_the_members_that_are_there(any_order: bool) -> None:
 def test_a_number_that_is_no_object_is_named_however_long(tag: str) -> None:
     with pytest.raises(constrain.SchemaError, match="object, not a very large int"):
         constrain.Grammar.from_structural_tag(tag.format("1" * 5_000))
+
+
+def test_overlaps_of_ends_and_stops() -> None:
+    texts = ["".join(letters) for size in (1, 2, 3, 4) for letters in itertools.product("ab", repeat=size)]
+    rng = random.Random(7)
+    for _ in range(500):
+        stops = tuple(rng.sample(texts, rng.randrange(1, 4)))
+        end = stops[: rng.randrange(1, len(stops) + 1)]
+        expected = any(
+            stop in each[:-1] or any(each[:size] == stop[-size:] for size in range(1, min(len(each), len(stop))))
+            for each in end
+            for stop in stops
+        )
+        assert free_text._overlap(end, stops) is expected, (end, stops)
+
+
+def test_long_ends_and_many_take_little_memory_and_time() -> None:
+    tag = {"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": "a" * 10_000 + "b"}
+    tracemalloc.start()
+    try:
+        constrain.Grammar.from_structural_tag(tag)
+        # Its beginnings are 50 MB.
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    many = {**tag, "end": [f"e{number:05d}" for number in range(20_000)]}
+    constrain.Grammar.from_structural_tag(many, time_limit=5)
+
+
+def test_the_pieces_of_long_stops_are_counted() -> None:
+    stops = ["a" * 200_000 + "b", "a" * 400_000 + "b"]
+    tag = {"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": stops}
+    with pytest.raises(constrain.LimitError, match="steps"):
+        constrain.Grammar.from_structural_tag(tag)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 import tokenizers
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 from tokenizer_json_files import byte_level, llama_like, split
 from tokenizers import models, normalizers, pre_tokenizers
 
+from constrain.errors import TokenizerError
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
+from constrain.tokenizers.normalizing import text_steps
 from constrain.tokenizers.normalizing.normal_forms import FORMS, NormalFormTable, normalize, normalize_aligned
+from constrain.tokenizers.normalizing.text_steps import Replace, align_steps, apply_steps
 
 CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 JAMO = "\u1100\u1112\u1161\u1175\u11a7\u11a8\u11c2\uac00\uac01\ud7a3\ud788\ud55c\u3131\uffa1"
@@ -119,3 +123,18 @@ def test_long_runs(form):
         assert table.normalize(text) == reference.normalize_str(text)
         assert time.process_time() - begin < 5
     assert len(table._known) <= 10_000
+
+
+@pytest.mark.parametrize("run", [apply_steps, align_steps])
+def test_steps_that_double_a_text_are_refused(run: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_steps, "_FREE", 1000)
+    run([Replace("a", "aa")] * 7, "ab", True)
+    with pytest.raises(TokenizerError, match="normalizer"):
+        run([Replace("a", "aa")] * 20, "ab", True)
+    with pytest.raises(TokenizerError, match="normalizer"):
+        run([Replace("c", "cc")] * 2000, "ab", True)
+
+
+def test_one_step_that_makes_too_much_is_refused_before() -> None:
+    with pytest.raises(TokenizerError, match="normalizer"):
+        Replace("a", "b" * 100_000).apply("a" * 100_000, True)

@@ -75,18 +75,29 @@ class Lexing:
     _bad: dict[str, frozenset[int]] = field(default_factory=dict)
     _read: dict[tuple[frozenset[str], str], tuple[str, str] | None] = field(default_factory=dict)
     _regexes: dict[str, re.Pattern[str]] = field(default_factory=dict)
-    _together: dict[str, set[str]] = field(default_factory=dict)
+    _rank: dict[str, int] = field(default_factory=dict)
+    _last: dict[str, int] = field(default_factory=dict)
+    _contexts_of: dict[str, list[frozenset[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._regexes = {terminal.name: re.compile(terminal.pattern.to_regexp()) for terminal in self.terminals}
-        rank = {terminal.name: i for i, terminal in enumerate(self.terminals)}
-        last = dict(rank)
+        self._rank = {terminal.name: i for i, terminal in enumerate(self.terminals)}
+        self._last = dict(self._rank)
         for name, strings in self.inside.items():
             for string in strings:
-                last[string.name] = max(last[string.name], rank[name])
+                self._last[string.name] = max(self._last[string.name], self._rank[name])
         for context in set(self.contexts):
+            spend(len(context))
             for name in context:
-                self._together.setdefault(name, set()).update(other for other in context if rank[other] <= last[name])
+                self._contexts_of.setdefault(name, []).append(context)
+
+    def _together(self, name: str) -> set[str]:
+        """The terminals that the lexer may find in the place of one."""
+        found: set[str] = set()
+        for context in self._contexts_of.get(name, ()):
+            spend(len(context))
+            found.update(other for other in context if self._rank[other] <= self._last[name])
+        return found
 
     def ignored_in(self, state: int) -> set[str]:
         """The ignored terminals that the lexer may read in a state of the parser."""
@@ -109,7 +120,7 @@ class Lexing:
             if name == self.newline:
                 found = self._goes_on_in_line()
             else:
-                for other in self._together.get(name, ()):
+                for other in self._together(name):
                     found |= self.automata[name].continuations(self.automata[other])
             self._bad[name] = frozenset(found)
         return self._bad[name]
@@ -120,7 +131,7 @@ class Lexing:
         Behind others either the same characters go on, or all do: then nothing else can follow, as behind a comment.
         """
         found: set[int] = set()
-        others = sorted(self._together.get(self.newline, ()))
+        others = sorted(self._together(self.newline))
         seen = set()
         todo = ["\n"]
         while todo:

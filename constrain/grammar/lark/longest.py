@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, cast
 
 import lark
-from lark.exceptions import LarkError
-from lark.lexer import PatternStr, TerminalDef
+from lark.exceptions import LarkError, LexError
+from lark.lexer import Lexer, PatternStr, TerminalDef
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarIR
@@ -28,6 +28,7 @@ from constrain.grammar.lark.look_ahead import ordered
 from constrain.grammar.lark.source import Source, one_line
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
 from constrain.grammar.regular import EMPTY, Regular, intersect, literal
+from constrain.limits import check, counts_calls
 
 _END = "$END"
 
@@ -59,26 +60,49 @@ def from_lark_longest(
         If Lark refuses the grammar (conflicts that it does not resolve, terminals that match the empty string), or a
         terminal cannot be followed exactly; the message names it.
     """
-    parser = _lark_of(text, source, start, lexer, indenting)
+    parser = _lark_of(text, source, start, indenting)
     terminals = _in_order(parser.terminals)
     try:
-        return _Longest(parser, terminals, source, indenting).ir(start)
+        return _Longest(parser, terminals, source, lexer == "contextual", indenting).ir(start)
     except GrammarError as error:
         own_text = {terminal.name: one_line(_shown(terminal)) for terminal in terminals}
         raise source.error(_UNNAMED.sub(lambda found: own_text.get(found[0], found[0]), error.reason)) from None
 
 
-def _lark_of(text: str, source: Source, start: str, lexer: str, indenting: Indenting | None) -> Any:
+class _NoLexer(Lexer):
+    """Refuses the terminals that Lark's lexers refuse.
+
+    They stand by to read texts, and search for texts of two terminals only to warn of them, for however long it takes.
+    """
+
+    def __init__(self, conf: Any) -> None:
+        for terminal in conf.terminals:
+            try:
+                re.compile(terminal.pattern.to_regexp())
+            except re.error:
+                raise LexError(f"Cannot compile token {terminal.name}: {terminal.pattern}") from None
+            if terminal.pattern.min_width == 0:
+                raise LexError(f"Lexer does not allow zero-width terminals. ({terminal.name}: {terminal.pattern})")
+        if undefined := set(conf.ignore) - {terminal.name for terminal in conf.terminals}:
+            raise LexError(f"Ignore terminals are not defined: {undefined}")
+
+    def lex(self, lexer_state: Any, parser_state: Any) -> Any:
+        raise NotImplementedError
+
+
+def _lark_of(text: str, source: Source, start: str, indenting: Indenting | None) -> Any:
     logger = logging.getLogger("lark")
     level = logger.level
     try:
         logger.setLevel(logging.CRITICAL)
         folders = [] if source.folder is None else [os.fspath(source.folder)]
-        options: Any = {"parser": "lalr", "lexer": lexer, "start": start, "import_paths": folders, "debug": True}
+        options: Any = {"parser": "lalr", "lexer": _NoLexer, "start": start, "import_paths": folders, "debug": True}
         if indenting is not None:
             options["postlex"] = indenting.indenter
-        return lark.Lark(text, **options)
+        with counts_calls():
+            return lark.Lark(text, **options)
     except LarkError as error:
+        check()
         raise source.error(f"Lark's LALR parser refuses this grammar: {_brief(str(error))}") from None
     except (re.error, AssertionError, RecursionError) as error:
         raise source.error(f"Lark's LALR parser refuses this grammar: {type(error).__name__} {error}") from None
@@ -115,8 +139,16 @@ def _in_order(terminals: Iterable[TerminalDef]) -> list[TerminalDef]:
 
 
 class _Longest:
-    def __init__(self, parser: Any, terminals: list[TerminalDef], source: Source, indenting: Indenting | None) -> None:
+    def __init__(
+        self,
+        parser: Any,
+        terminals: list[TerminalDef],
+        source: Source,
+        is_contextual: bool,
+        indenting: Indenting | None,
+    ) -> None:
         self._parser = parser
+        self._is_contextual = is_contextual
         self._indenting = indenting
         self._terminals = terminals
         self._source = source
@@ -180,7 +212,7 @@ class _Longest:
     def _contexts(self, rows: Iterable[dict[str, Any]]) -> list[frozenset[str]]:
         """By state of the parser: the terminals that the lexer looks for."""
         names = set(self._languages)
-        if self._parser.options.lexer != "contextual":
+        if not self._is_contextual:
             return [frozenset(names) for _ in rows]
         return [frozenset((set(row) & names) | self._always) for row in rows]
 
@@ -323,7 +355,7 @@ class _Longest:
 
     def _context(self, state: int, accepted: set[str], places: dict[tuple[str, str], int]) -> tuple[int, ...]:
         """The lexemes that the lexer looks for in a state of the parser (``lark.lexer._create_unless``)."""
-        if self._parser.options.lexer == "contextual":
+        if self._is_contextual:
             accepted = accepted | self._always
         else:
             accepted = set(self._languages)

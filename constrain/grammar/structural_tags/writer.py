@@ -375,7 +375,7 @@ class Writer:
         return self._loop(rules, format.excludes, ends, whole, format.stop_after_first)
 
     def _dispatch(self, format: Dispatch) -> Symbol:
-        alive = reached(pattern for pattern, _ in format.rules)
+        alive = reached(tuple(pattern for pattern, _ in format.rules))
         rules: dict[str, list[Right]] = {}
         for index, (pattern, content) in enumerate(format.rules):
             rules.setdefault(pattern, []).append((self.write(content),))

@@ -13,9 +13,19 @@ from typing import Literal
 
 import numpy as np
 
+from constrain.errors import TokenizerError
 from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, Spans, normalize, normalize_aligned
 from constrain.tokenizers.splitting.stages import RegexStage, split_in_stages
+
+_GROWTH, _FREE = 256, 10_000_000
+"""All steps together may make so many characters of each of a text, and so many more."""
+
+
+def _check_made(made: int, text: str) -> None:
+    """Refuse steps that double a text again and again."""
+    if made > _GROWTH * len(text) + _FREE:
+        raise TokenizerError(f"the normalizer makes more than {_GROWTH} characters of each of this text")
 
 
 class TextStep(ABC):
@@ -99,9 +109,13 @@ class Replace(TextStep):
     new: str
 
     def apply(self, text: str, first: bool) -> str:
-        return text.replace(self.old, self.new) if self.old else text
+        if not self.old:
+            return text
+        _check_made(text.count(self.old) * len(self.new), text)
+        return text.replace(self.old, self.new)
 
     def align(self, text: str, first: bool) -> tuple[str, Spans]:
+        replaced = self.apply(text, first)
         spans: Spans = []
         place = 0
         while place < len(text):
@@ -111,7 +125,7 @@ class Replace(TextStep):
             else:
                 spans.append((place, place + 1))
                 place += 1
-        return self.apply(text, first), spans
+        return replaced, spans
 
 
 @dataclass(frozen=True)
@@ -235,16 +249,22 @@ class _Known(dict[int, str]):
 
 def apply_steps(steps: Sequence[TextStep], text: str, first: bool) -> str:
     """All steps one after the other."""
+    whole, made = text, 0
     for step in steps:
         text = step.apply(text, first)
+        made += len(text)
+        _check_made(made, whole)
     return text
 
 
 def align_steps(steps: Sequence[TextStep], text: str, first: bool) -> tuple[str, Spans]:
     """The same, and for each character of the result the characters of ``text``."""
     spans: Spans = [(i, i + 1) for i in range(len(text))]
+    whole, made = text, 0
     for step in steps:
         text, inner = step.align(text, first)
+        made += len(text)
+        _check_made(made, whole)
         last = spans[-1][1] if spans else 0
         spans = [
             (spans[begin][0] if begin < len(spans) else last, spans[end - 1][1])
