@@ -143,6 +143,7 @@ def test_tables_get_pointers_to_all_kernels_but_those_imported_late() -> None:
         "F_TOKENS",
         "F_COST_NODE",
         "F_PATH_NODE",
+        "F_REACHED_NODE",
         "F_READ_ALONG",
     }
     assert set(said.stdout.split()) == late

@@ -15,6 +15,7 @@ from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.conditions.budget import budget as budgets
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.budget.known_completions import fewest_tokens
+from constrain.engine.conditions.budget.stack_budget import StackBudget
 from constrain.engine.conditions.first_region import FirstRegionBudget
 from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
 from constrain.engine.conditions.stop_tokens import StopTokens
@@ -120,7 +121,8 @@ class Matcher(Cursor):
         return _matcher_behind, (self.compiled, self.max_tokens, self._stops, self._steps_taken(), prices)
 
     def _begin_budget(self, max_tokens: int) -> None:
-        budget: Budget = budgets.Budget(self, max_tokens)
+        kind = Budget if self.compiled.ir.parse_table is None else StackBudget
+        budget: Budget = kind(self, max_tokens)
         self._conditions, self._has_budget = (budget, *self._conditions), True
         self._heed()
 

@@ -145,8 +145,3 @@ def test_a_search_that_goes_on_for_ever_ends(monkeypatch: pytest.MonkeyPatch) ->
     assert matcher.accept_bytes(b'":0}')
     assert matcher.is_accepting()
     assert matcher.completion() == []
-
-
-def test_a_budget_is_refused() -> None:
-    with pytest.raises(constrain.ConstrainError, match=r'max_tokens is not supported .* lexing="longest"'):
-        constrain.Matcher(compiled(LIST), max_tokens=10)

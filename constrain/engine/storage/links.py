@@ -98,6 +98,7 @@ F_CONTEXT_STATE = _link("parser.lr_stacks.context_state", "place of the staged d
 F_COST_NODE = _link(
     "conditions.budget.masks._visit", "trie node, state, with OPEN added if it is an open one", "nodes to go on"
 )
+F_REACHED_NODE = _link("conditions.budget.reached_states._visit", "trie node, state", "nodes to go on")
 F_PATH_NODE = _link(
     "conditions.budget.search._visit", "trie node, state, with OPEN added if it is an open one", "nodes to go on"
 )

@@ -33,7 +33,7 @@ from constrain.engine.conditions.budget.known_completions import (
     tokens_from,
 )
 from constrain.engine.conditions.budget.masks import allow_only
-from constrain.engine.conditions.budget.stack_completions import stack_completion
+from constrain.engine.conditions.budget.stack_completions import stack_completions
 from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_at_start, unique_keys_of
@@ -214,14 +214,15 @@ def shortest_completion(cursor: Walk) -> list[int]:
     """The shortest completion known of a cursor's text, of those that its budget allows.  The caller holds the lock."""
     compiled = cursor.compiled
     prepare(compiled)
+    budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
     if compiled.ir.parse_table is not None:
-        return stack_completion(compiled, cursor)
+        plan = None if budget is None else budget.account.plan(cursor._steps)
+        return list(plan or stack_completions(compiled).tokens(cursor))
     count = tokens_from(compiled, cursor)
     found: list[int] | None = None
     distinct = _without_repeated_keys(cursor)
     if distinct is not None:
         return distinct
-    budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
     if budget is not None:
         found = budget.account.plan(cursor._steps)
     elif cursor._steps == 0:
@@ -283,20 +284,20 @@ class Budget:
         if self.most < 0:
             raise ConstrainError(f"max_tokens must be at least 0, not {self.most}")
         self.account = Account(self.most)
-        compiled = cursor.compiled
-        if compiled.ir.parse_table is not None:
-            raise ConstrainError(
-                'max_tokens is not supported for Lark grammars with lexing="longest": what finishes a text is not known'
-            )
         # What the next step counts as, if it is one of bytes.
         self._price = 0
+        prepare(cursor.compiled)
+        self._begin(cursor)
+
+    def _begin(self, cursor: Walk) -> None:
+        """Make a plan where one is needed at the start."""
+        compiled = cursor.compiled
         # The search does not know of keys that come again, and takes too long where it has rules made.
         self._is_small = (
             len(compiled.vocabulary.trie.node) <= _SMALL
             and not compiled.ir.distinct_keys
             and compiled.ir.make_unfolding is None
         )
-        prepare(compiled)
         self._costs = compiled.kept(TokenCosts)
         keys = unique_keys_of(cursor)
         matters = compiled.ir.needs_distinct_keys or compiled.ir.limited_keys or self._costs.scarce_keys is not None
@@ -307,7 +308,7 @@ class Budget:
         if plan is None:
             self.account = Account(self.most, self._first_plan(cursor))
         elif len(plan) > self.most:
-            raise _too_few(self.most, len(plan))
+            raise too_few(self.most, len(plan))
 
     def _first_plan(self, cursor: Walk) -> _Since | None:
         """The plan at the start, if the completion that is known does not fit."""
@@ -324,12 +325,12 @@ class Budget:
         if count == NEVER:
             raise ConstrainError("no text of the grammar was found that the tokens of the vocabulary can spell")
         if found is None or len(found) > self.most:
-            raise _too_few(self.most, count)
+            raise too_few(self.most, count)
         return 0, found, None
 
     def copy(self) -> Budget:
         """One that goes its own way from here on."""
-        twin = Budget.__new__(Budget)
+        twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
 
@@ -575,7 +576,7 @@ class Budget:
                 allow(row, token)
 
 
-def _too_few(most: int, count: int) -> ConstrainError:
+def too_few(most: int, count: int) -> ConstrainError:
     return ConstrainError(
         f"max_tokens is {most}, but the shortest text of the grammar that is known takes {count} tokens"
     )

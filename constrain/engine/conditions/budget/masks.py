@@ -136,7 +136,7 @@ def _inside(ctx, state):
 
 
 @njit_inner(RESULT3)
-def _note(ctx, token, count, n):
+def note_token(ctx, token, count, n):
     """Append a token and those with the same bytes to the ``n`` in TOKEN_COSTS, each once; how many there are then."""
     out = t.token_costs(ctx)
     seen = t.scratch_mask(ctx)
@@ -166,7 +166,7 @@ def _note_state(ctx, token, state):
     count = far_call(ctx, F_TOKENS, state, 0)
     if count < 0:
         return count
-    walk.count = _note(ctx, token, count, walk.count)
+    walk.count = note_token(ctx, token, count, walk.count)
     return int64(0)
 
 
@@ -313,7 +313,7 @@ def _state_at(ctx, state, node):
 
 
 @njit_inner(RESULT1)
-def _begin(ctx, budget):
+def begin_listing(ctx, budget):
     """Empty what the costs of tokens are written to; ``budget`` is -1 if nothing may be left out.  0 or FAIL."""
     reset_costs(ctx)
     set_used(ctx, t.OPEN_NODES, 0)
@@ -376,7 +376,7 @@ def cost_tokens(ctx, state, most, needed):
         status = far_call(ctx, F_LEXER_MASK, t.configurations(ctx)[i].lexer_state, 0)
         if status < 0:
             return status
-    if _begin(ctx, max(most, int64(ALL))) < 0:
+    if begin_listing(ctx, max(most, int64(ALL))) < 0:
         return int64(FAIL)
     for i in range(len(t.empty_tokens(ctx))):
         status = _note_state(ctx, t.empty_tokens(ctx)[i], state)
@@ -408,7 +408,7 @@ def cost_below(ctx, state, node):
 
     The result is that of :func:`cost_tokens`, where nothing is left out.
     """
-    if _begin(ctx, int64(ALL)) < 0:
+    if begin_listing(ctx, int64(ALL)) < 0:
         return int64(FAIL)
     if t.node_tokens(ctx)[node] >= 0:
         status = _note_state(ctx, t.node_tokens(ctx)[node], state)
@@ -429,7 +429,7 @@ def group_tokens(ctx, lexer_state):
     n, FAIL, LIMIT; or NO_GROUPS if a lexeme can end on the way.  TOKEN_COSTS then begins with the ``n`` tokens, each
     with its group; SEARCH_WAYS has a way to each group, whose step is one of its tokens.
     """
-    if _begin(ctx, int64(ALL)) < 0:
+    if begin_listing(ctx, int64(ALL)) < 0:
         return int64(FAIL)
     set_used(ctx, t.SEARCH_WAYS, 0)
     nodes = t.trie_nodes(ctx)
@@ -464,7 +464,7 @@ def group_tokens(ctx, lexer_state):
             group = t.search_places(ctx)[there]
             if group >= _HISTOGRAM - 1:
                 return int64(NO_GROUPS)
-            n = _note(ctx, tokens[p], group, n)
+            n = note_token(ctx, tokens[p], group, n)
         stack[depth + uint64(1)] = there
         p += uint64(1)
     return n

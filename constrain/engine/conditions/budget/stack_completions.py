@@ -13,7 +13,8 @@ If there is no such text the steps are tokens.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -46,24 +47,25 @@ _FEW_LEXEMES = 8
 _MOST_ON_TOP = 1_000
 """A parser that reduces empty rules for ever is no way to finish."""
 
+_MOST_KEPT = 200_000
+"""All that was found is dropped when it is more states and configurations than this."""
+
+_FIRST_BYTES = 16
+"""With so many bytes of those that ways began with a search begins."""
+
+_LONGER = 4
+"""A way that is found so may have fewer than so many bytes more than expected."""
+
+_UNKNOWN: Final = [-1]
+
 # A stack: the state on top, and the Earley set below it.
 _Stack = tuple[int, int]
 
 
-def stack_completion(compiled: GrammarTables, place: Place) -> list[int]:
-    """The tokens of a completion of a place's text; none where it may end.
-
-    The budget's tables are there.  The caller holds the lock.
-
-    Raises
-    ------
-    ConstrainError
-        If the tokens of the vocabulary spell none.
-    LimitError
-        If the search would take too long.
-    """
-    with compiled.keeping_numbers():
-        return _Search(compiled, place).tokens()
+def stack_completions(compiled: GrammarTables) -> StackCompletions:
+    """Those of a grammar, which keep what they found.  The budget's tables are there.  The caller holds the lock."""
+    found: StackCompletions = compiled.kept(StackCompletions)
+    return found
 
 
 def _stack_costs(compiled: GrammarTables) -> StackCosts:
@@ -83,17 +85,49 @@ def _stack_costs(compiled: GrammarTables) -> StackCosts:
     return StackCosts(table, terminal_costs)
 
 
-class _Search:
-    def __init__(self, compiled: GrammarTables, place: Place) -> None:
+class _Way(NamedTuple):
+    """How a state goes on to an end: its next step, the state behind it, and how many steps there are in all."""
+
+    step: int
+    there: int
+    left: int
+
+
+_END = _Way(-1, -1, 0)
+
+
+class StackCompletions:
+    """The completions of the texts of a grammar.
+
+    What is found is kept until states get other numbers.  A search ends at a state of which a completion is known.
+    """
+
+    def __init__(self, compiled: GrammarTables) -> None:
         self._compiled = compiled
-        self._costs = compiled.kept(_stack_costs)
-        self._begin = place._state
-        self._here = Traveller(compiled, place._state, place._parent)
-        self._generation = compiled.generation
+        self._costs = _stack_costs(compiled)
         table = compiled.ir.parse_table
         assert table is not None
         self._lexemes = table.lexemes
-        self._left = 0
+        self._begin_bytes()
+        self._forget()
+
+    def _begin_bytes(self) -> None:
+        byte_costs = self._compiled._tables.array(t.BYTE_COSTS)["cost"].tolist()
+        class_of = self._compiled._tables.array(t.BYTE_CLASSES).tolist()
+        # The bytes of a class all do the same; printable ones are preferred.
+        best: dict[int, int] = {}
+        for byte in sorted(range(256), key=lambda byte: (not 32 <= byte < 127, byte)):
+            if byte_costs[byte] < MISSING:
+                best.setdefault(class_of[byte], byte)
+        self._bytes = list(best.values())
+
+    def _forget(self) -> None:
+        """Drop all that goes by numbers of the engine."""
+        self._generation = self._compiled.generation
+        self._found: dict[int, list[int] | None] = {}
+        # By state, for steps that are bytes and for those that are tokens.
+        self._byte_ways: dict[int, _Way] = {}
+        self._token_ways: dict[int, _Way] = {}
         # What is left: by configuration, by expression, by stack, and behind the terminal of a column at an Earley set.
         self._known: dict[tuple[int, int], int] = {}
         self._rests: dict[int, int] = {}
@@ -102,34 +136,80 @@ class _Search:
         # By Earley set; stacks that the engine has not made have numbers of their own.
         self._stacks: dict[int, _Stack] = {}
         self._own_numbers: dict[_Stack, int] = {}
+        # Bytes with which ways began, the latest first.
+        self._first_bytes: list[int] = []
 
-    def tokens(self) -> list[int]:
-        """The tokens of the completion that is found."""
-        byte_costs = self._compiled._tables.array(t.BYTE_COSTS)["cost"].tolist()
-        class_of = self._compiled._tables.array(t.BYTE_CLASSES).tolist()
-        # The bytes of a class all do the same; printable ones are preferred.
-        best: dict[int, int] = {}
-        for byte in sorted(range(256), key=lambda byte: (not 32 <= byte < 127, byte)):
-            if byte_costs[byte] < MISSING:
-                best.setdefault(class_of[byte], byte)
-        found = self._best_first(lambda: self._byte_steps(best.values()))
+    def _check_numbers(self) -> None:
+        if self._generation != self._compiled.generation or len(self._known) + len(self._found) > _MOST_KEPT:
+            self._forget()
+
+    def tokens(self, place: Place, effort: int | None = None) -> list[int]:
+        """The tokens of a completion of a place's text; none where it may end.
+
+        Parameters
+        ----------
+        place : Place
+        effort : int
+            How many steps of the engine it may take, beside some for each byte that is expected; by default very many.
+
+        Raises
+        ------
+        ConstrainError
+            If the tokens of the vocabulary spell none.
+        LimitError
+            If the search would take longer.
+        """
+        with self._compiled.keeping_numbers():
+            self._check_numbers()
+            found = self._found.get(place._state, _UNKNOWN)
+            if found is _UNKNOWN:
+                found = self._search(place, _MOST_STEPS if effort is None else effort)
+                self._found[place._state] = found
+            if found is None:
+                raise ConstrainError(NO_COMPLETION)
+            return found
+
+    def estimate(self, place: Place) -> int:
+        """What is left of a place's text, in bytes; NEVER if no lexeme that is under way can end."""
+        self._check_numbers()
+        return self._estimate(place._state)
+
+    def _search(self, place: Place, effort: int) -> list[int] | None:
+        self._here = Traveller(self._compiled, place._state, place._parent)
+        self._effort = effort
+        found = self._by_first_byte(place._state) or self._best_first(place._state, self._byte_steps, self._byte_ways)
         if found is not None:
-            spelled = fewest_tokens(self._compiled, bytes(found))
-            assert spelled is not None
-            return spelled
-        found = None if len(best) == self._compiled.ctx[CLASSES] else self._best_first(self._token_steps)
-        if found is None:
-            raise ConstrainError(NO_COMPLETION)
-        return found
+            if found:
+                others = [byte for byte in self._first_bytes if byte != found[0]]
+                self._first_bytes = [found[0], *others[: _FIRST_BYTES - 1]]
+            return fewest_tokens(self._compiled, bytes(found))
+        if len(self._bytes) == self._compiled.ctx[CLASSES]:
+            return None
+        return self._best_first(place._state, self._token_steps, self._token_ways)
 
-    def _best_first(self, next_steps: Callable[[], Iterator[tuple[int, int]]]) -> list[int] | None:
+    def _by_first_byte(self, begin: int) -> list[int] | None:
+        """A way that begins with one of the bytes that other ways began with, if it is as short as can be expected."""
+        if begin in self._byte_ways:
+            return None
+        self._left = self._effort
+        expected = self._estimate(begin)
+        for byte in list(self._first_bytes):
+            self._spend()
+            there = self._compiled.run_at(self._here, states.push_byte, byte)
+            way = self._byte_ways.get(there)
+            if way is not None and way.left < expected + _LONGER:
+                return self._note_ways(begin, there, {there: (byte, begin, 1)}, self._byte_ways)
+        return None
+
+    def _best_first(
+        self, begin: int, next_steps: Callable[[], Iterator[tuple[int, int]]], known: dict[int, _Way]
+    ) -> list[int] | None:
         """The steps to a state in which the text may end; None if none leads there.
 
         ``next_steps`` gives the steps at ``self._here``, and the states that they lead to.
         """
-        begin = self._begin
         estimate = self._estimate(begin)
-        self._left = _MOST_STEPS + _STEPS_PER_BYTE * estimate
+        self._left = self._effort + _STEPS_PER_BYTE * estimate
         # By state: the step that led there, from where, and how many there were.
         ways: dict[int, tuple[int, int, int]] = {begin: (-1, -1, 0)}
         todo = [(estimate, 0, begin)]
@@ -138,12 +218,8 @@ class _Search:
             spent = -spent
             if ways[here][2] < spent:
                 continue
-            if self._accepts(here):
-                steps = []
-                while here != begin:
-                    step, here, _ = ways[here]
-                    steps.append(step)
-                return steps[::-1]
+            if here in known or self._accepts(here):
+                return self._note_ways(begin, here, ways, known)
             self._here._state = here
             for step, there in next_steps():
                 if there not in ways or ways[there][2] > spent + 1:
@@ -154,8 +230,24 @@ class _Search:
                         heapq.heappush(todo, (spent + 1 + _WEIGHT * estimate, -spent - 1, there))
         return None
 
-    def _byte_steps(self, choice: Iterable[int]) -> Iterator[tuple[int, int]]:
-        for byte in choice:
+    def _note_ways(
+        self, begin: int, end: int, ways: dict[int, tuple[int, int, int]], known: dict[int, _Way]
+    ) -> list[int]:
+        """Keep the way that was found for all states on it; its steps."""
+        rest = known.setdefault(end, _END)
+        here = end
+        while here != begin:
+            step, before, _ = ways[here]
+            rest = known[before] = _Way(step, here, rest.left + 1)
+            here = before
+        steps = []
+        while rest.left:
+            steps.append(rest.step)
+            rest = known[rest.there]
+        return steps
+
+    def _byte_steps(self) -> Iterator[tuple[int, int]]:
+        for byte in self._bytes:
             self._spend()
             there = self._compiled.run_at(self._here, states.push_byte, byte)
             if there > 0:

@@ -132,20 +132,7 @@ class TokenCosts:
         if get_ident() != compiled.thread:
             # Splits may have to be made.
             compiled.share_scratch()
-        new = None
-        count = IN_GROUPS
-        if found is None:
-            count = compiled.run_at(place, cost_tokens, most, self._needed)
-        if count == IN_GROUPS:
-            # Too many are near the limit: everything is looked at, for as many budgets as there are tokens to come.
-            new = self._by_groups(compiled, place)
-            if new is None:
-                count = compiled.run_at(place, cost_tokens, ALL, self._needed)
-        if new is None:
-            # Most tokens in a string leave the same behind, or are known to leave little enough.
-            least = int(self._needed[0])
-            tokens, counts, usual = _kept(compiled, count, least)
-            new = StateCosts(tokens, counts, usual, max(least, 0), compiled._tables.get(OPEN_NODES).tolist())
+        new = self._new(compiled, place, most, found is not None)
         if self._size > _MOST_TOKENS:
             self._groups.clear()
         if self.generation != compiled.generation or self._size > _MOST_TOKENS:
@@ -155,11 +142,30 @@ class TokenCosts:
         self._size += new.size
         self._states[place._state] = new
         if not new.open_nodes:
-            ample = 2 * new.highest + ROOM_FOR_KEYS
-            if self.scarce_keys is not None:
-                ample = max(ample, self.scarce_keys.ample(compiled, new.highest))
-            self.enough[place._state] = 1 + max(ample, new.valid_from)
+            self.enough[place._state] = 1 + max(self._ample(compiled, new), new.valid_from)
         return new
+
+    def _new(self, compiled: GrammarTables, place: Place, most: int, is_known: bool) -> StateCosts:
+        """The costs of the tokens of a state, for a budget of ``most`` and above at least.
+
+        ``is_known``: whether they are known for larger ones.
+        """
+        count = IN_GROUPS if is_known else compiled.run_at(place, cost_tokens, most, self._needed)
+        if count == IN_GROUPS:
+            # Too many are near the limit: everything is looked at, for as many budgets as there are tokens to come.
+            new = self._by_groups(compiled, place)
+            if new is not None:
+                return new
+            count = compiled.run_at(place, cost_tokens, ALL, self._needed)
+        # Most tokens in a string leave the same behind, or are known to leave little enough.
+        least = int(self._needed[0])
+        tokens, counts, usual = _kept(compiled, count, least)
+        return StateCosts(tokens, counts, usual, max(least, 0), compiled._tables.get(OPEN_NODES).tolist())
+
+    def _ample(self, compiled: GrammarTables, new: StateCosts) -> int:
+        """What is enough for all tokens of a state, whatever the text is."""
+        ample = 2 * new.highest + ROOM_FOR_KEYS
+        return ample if self.scarce_keys is None else max(ample, self.scarce_keys.ample(compiled, new.highest))
 
     def _by_groups(self, compiled: GrammarTables, place: Place) -> StateCosts | None:
         """The costs of the tokens of a state by the lexer states that they lead to; None if that cannot be done."""
