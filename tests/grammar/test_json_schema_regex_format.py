@@ -84,3 +84,15 @@ def test_classes_that_schemas_have(compiled: constrain.CompiledGrammar, text: st
 )
 def test_what_the_u_flag_forbids(compiled: constrain.CompiledGrammar, text: str) -> None:
     assert not takes(compiled, text)
+
+
+def test_a_pattern_beside_the_format_is_alive_in_few_steps() -> None:
+    schema = {"type": "string", "format": "regex", "pattern": "^/.+/$"}
+    alone = constrain.CompiledGrammar(
+        constrain.Grammar.from_json_schema({"type": "string", "format": "regex"}).ir, BYTES
+    )
+    both = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, BYTES)
+    assert both.statistics()["nodes"] < alone.statistics()["nodes"] + 2_000
+    assert takes(both, "/[a-z]/")
+    assert not takes(both, "/[a-z]")
+    assert not takes(both, "/[z-a]/")

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from constrain.engine.automata.expressions import ALIVE, DEAD, UNKNOWN, VISITED, is_nullable
 from constrain.engine.automata.lexer_states import GUARD_BIT, next_lexer_state
-from constrain.engine.automata.liveness import note_verdicts
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
-from constrain.engine.storage.header import CLASSES, RESULT1, RESULT2
+from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_GUARDED, F_LEXER_LIVES, F_LEXER_STATE, F_SETTLE, far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, LIMIT
-from constrain.kernels.language import int64
+from constrain.kernels.language import int64, types
 
 _NO_LIMIT = 1 << 40
 _MOST_STATES = 100_000
@@ -93,6 +92,25 @@ def _ends_plainly(ctx, state):
     return int64(1)
 
 
+@njit_inner(types.void(CTX, int64, int64, int64))
+def _note_verdicts(ctx, bottom, path, status):
+    """Note what a search has found out in LEXER_LIVES, and empty its stacks down to where it began.
+
+    ``WORK_STACK[bottom:]`` was visited, ``LIVENESS_STACK[path:]`` is the path that it ended with.  If the status is 1
+    all on that path is alive.  Only an exhausted search, 0, proves that what it visited is dead.
+    """
+    live = t.lexer_lives(ctx)
+    verdict = DEAD if status == 0 else UNKNOWN
+    for i in range(bottom, used(ctx, t.WORK_STACK)):
+        if live[t.work_stack(ctx)[i]] == VISITED:
+            live[t.work_stack(ctx)[i]] = verdict
+    if status == 1:
+        for i in range(path, used(ctx, t.LIVENESS_STACK), 2):
+            live[t.liveness_stack(ctx)[i]] = ALIVE
+    set_used(ctx, t.WORK_STACK, bottom)
+    set_used(ctx, t.LIVENESS_STACK, path)
+
+
 @njit_inner(RESULT2)
 def search_end(ctx, state, _unused):
     """1 if a lexeme that the parser can use may end in a lexer state or behind it, 0 if none can; FAIL or LIMIT."""
@@ -134,7 +152,7 @@ def search_end(ctx, state, _unused):
                 t.lexer_lives(ctx)[successor] = VISITED
             else:
                 status = int64(FAIL)
-    note_verdicts(ctx, int64(t.LEXER_LIVES), bottom, path, status)
+    _note_verdicts(ctx, bottom, path, status)
     return status
 
 

@@ -76,7 +76,7 @@ _EXPRESSION = np.dtype(
     }
 )
 
-# A way that a best-first search found (conditions/budget/best_first.py).
+# A way that a best-first search found (storage/best_first.py).
 _WAY = _record("reached cost before step")
 
 NEW_EXPRESSIONS = 2048
@@ -98,7 +98,7 @@ SHORTEST_LENGTHS, shortest_lengths = _table("shortest lengths of expressions", 2
 END_LENGTHS, end_lengths = _table("lengths to an end of expressions", 2048, np.int32)
 """By expression, in bytes: so many complete any beginning of a string of it; LONG if unknown."""
 LIVENESS, liveness = _table("liveness of expressions", 2048, np.uint8)
-"""By expression: UNKNOWN, ALIVE, DEAD or VISITED (automata/expressions.py)."""
+"""By expression: UNKNOWN, ALIVE or DEAD (automata/expressions.py)."""
 EXPRESSION_HASHES, expression_hashes = _table("hash codes of expressions", 2048, np.int32)
 """By expression: the hash code that it is interned by.  All tables of codes and buckets are alike (hashing.py)."""
 EXPRESSION_BUCKETS, expression_buckets = _table("expression buckets", 8192, np.int32, hashes=EXPRESSION_HASHES)
@@ -116,12 +116,16 @@ DEAD_LENGTH_KEYS, dead_length_keys = _table("dead length keys", 64, np.int64)
 """Map: ``(a pattern << 31 | what a counter beside it counts) + 1``, both expressions"""
 DEAD_LENGTHS, dead_lengths = _table("dead lengths", 64, np.int32)
 """... to the greatest bound of that counter with which there is no string, as far as known (automata/liveness.py)."""
+LIFE_HEAP, life_heap = _table("liveness search heap", 0, np.int64)
+"""Scratch: the heap, the places and the ways of a search for a string of an expression."""
+LIFE_PLACES, life_places = _table("liveness search places", 0, np.int32)
+LIFE_WAYS, life_ways = _table("liveness search records", 0, _WAY)
 SUBSUMED, subsumed = _table("counted parts", 64, np.int64)
 """Scratch: the counted parts of a union, ``what follows << 32 | place``."""
 WORK_STACK, work_stack = _table("work stack", 4096, np.int32)
 """Scratch: expressions under way; and *staged* contents, which are about to be interned."""
 LIVENESS_STACK, liveness_stack = _table("liveness stack", 64, np.int32)
-"""Scratch: the path of a search for a string, pairs (expression, next byte class)."""
+"""Scratch: the path of a search for the end of a lexeme, pairs (lexer state, next byte class)."""
 BYTE_CLASSES, byte_classes = _table("byte classes", 256, np.uint8)
 """By byte: its class."""
 CLASS_BYTES, class_bytes = _table("class representatives", 256, np.uint8)

@@ -26,7 +26,9 @@ from constrain.engine.automata.expressions import (
     SET,
     UNION,
 )
-from constrain.engine.conditions.budget.best_first import (
+from constrain.engine.storage import schemas as t
+from constrain.engine.storage.access import push, room, set_used, used
+from constrain.engine.storage.best_first import (
     KNOWN,
     begin_search,
     estimate_of,
@@ -34,8 +36,6 @@ from constrain.engine.conditions.budget.best_first import (
     push_way,
     way_of,
 )
-from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import push, room, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.heaps import heap_pop
 from constrain.engine.storage.jit import njit_inner

@@ -23,7 +23,6 @@ from __future__ import annotations
 import numpy as np
 
 from constrain.engine.automata.lexer_states import NO_DENSE
-from constrain.engine.conditions.budget.best_first import note_way
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT, reset_costs
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
 from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
@@ -31,6 +30,7 @@ from constrain.engine.masks.token_walks import note_open, walk_tokens
 from constrain.engine.parser.configurations import IS_HARD, state_at_set, state_kinds
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.best_first import note_way
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import (

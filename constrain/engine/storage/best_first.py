@@ -1,8 +1,8 @@
 """What best-first searches keep: the cheapest way known to each thing that was reached, and a heap of these ways.
 
-A search goes over expressions (budget/expression_costs.py) or recognizer states (budget/search.py), both numbers.  It
-has three tables, one behind the other: its heap, by whose slot it is named; its places, which say for each thing where
-its way is; and its ways.
+A search goes over expressions (automata/liveness.py, budget/expression_costs.py) or recognizer states
+(budget/search.py), all of them numbers.  It has three tables, one behind the other: its heap, by whose slot it is
+named; its places, which say for each thing where its way is; and its ways.
 """
 
 # mypy: allow-untyped-defs
@@ -20,7 +20,11 @@ KNOWN = Status.NONE.value
 """Instead of a way: one that costs no more is known."""
 
 _PLACES, _WAYS = 1, 2
-_SEARCHES = ((t.SEARCH_HEAP, t.SEARCH_PLACES, t.SEARCH_WAYS), (t.PATH_HEAP, t.PATH_PLACES, t.PATH_WAYS))
+_SEARCHES = (
+    (t.LIFE_HEAP, t.LIFE_PLACES, t.LIFE_WAYS),
+    (t.SEARCH_HEAP, t.SEARCH_PLACES, t.SEARCH_WAYS),
+    (t.PATH_HEAP, t.PATH_PLACES, t.PATH_WAYS),
+)
 assert all(tables == (tables[0], tables[0] + _PLACES, tables[0] + _WAYS) for tables in _SEARCHES)
 
 # In a key of the heap, below the estimate: this minus the number of the way.
