@@ -139,6 +139,14 @@ _OTHER_OPTIONS = (
         callback=_keep_in(_GIVEN_TURN),
     ),
     option(
+        "--reasoning-begun",
+        is_flag=True,
+        help="The prompt has begun the thoughts, as one that ends with <think> does.",
+        section=_TURN,
+        expose_value=False,
+        callback=_keep_in(_GIVEN_TURN),
+    ),
+    option(
         "--reasoning-tokens",
         type=click.IntRange(1),
         help="The most tokens that thoughts before the answer may take.",
@@ -392,6 +400,7 @@ def _turn(text: str, turn: dict[str, Any]) -> Grammar:
         tool_choice=turn.get("tool_choice", "auto"),
         parallel="one_call" not in turn,
         reasoning="no_reasoning" not in turn if tokens is None else tokens,
+        reasoning_begun=True if "reasoning_begun" in turn else None,
     )
     if tokens is None:
         return grammar

@@ -449,6 +449,7 @@ class Grammar:
         tool_choice: str = "auto",
         parallel: bool = True,
         reasoning: bool | int = True,
+        reasoning_begun: bool | None = None,
         property_order: PropertyOrder = "schema",
         closed: bool = True,
         special_tokens: Iterable[str] = (),
@@ -472,6 +473,9 @@ class Grammar:
             Whether the turn may begin with thoughts, in a style that has them; without them their marks are not
             allowed.  A number: of how many tokens, marks included, the thoughts may be, inside the budget of a matcher
             (``max_tokens``); not with ``special_tokens``.
+        reasoning_begun : bool, optional
+            Whether the prompt holds what thoughts begin with, as one that ends with ``<think>`` does: then the turn
+            begins with thoughts.  By default as the prompts of the style do.
         property_order : {"schema", "any"}
             The arguments come in the order of the schema, or in every order.
         closed : bool
@@ -503,6 +507,7 @@ class Grammar:
                 tool_choice=tool_choice,
                 parallel=parallel,
                 reasoning=reasoning,
+                reasoning_begun=reasoning_begun,
                 property_order=property_order,
                 closed=closed,
                 special_tokens=special_tokens,
@@ -510,7 +515,7 @@ class Grammar:
             text = _json_of(tools)
             # A number is written out: 1 and True are the same key.
             thoughts = reasoning if isinstance(reasoning, bool) else str(reasoning)
-            options = style, tool_choice, parallel, thoughts, property_order, closed, special_tokens
+            options = style, tool_choice, parallel, thoughts, reasoning_begun, property_order, closed, special_tokens
             return cls(ir, None if text is None else ("tools", text, *options))
 
     @classmethod

@@ -34,8 +34,8 @@ def _structural_tag(tag: Any, *, time_limit: Any) -> Grammar:
 
 
 def _tools(tools: Any, *options: Any, time_limit: Any) -> Grammar:
-    names = ("style", "tool_choice", "parallel", "reasoning", "property_order", "closed", "special_tokens")
-    named = dict(zip(names, options, strict=True))
+    names = "style tool_choice parallel reasoning reasoning_begun property_order closed special_tokens"
+    named = dict(zip(names.split(), options, strict=True))
     if isinstance(named["reasoning"], str):
         named["reasoning"] = int(named["reasoning"])
     return Grammar.from_tools(json.loads(tools), time_limit=time_limit, **named)

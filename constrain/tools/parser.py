@@ -68,7 +68,14 @@ class Turn:
     is_complete: bool = True
 
 
-def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None, *, reasoning: bool = True) -> Turn:
+def parse(
+    text: str,
+    style: str | ToolStyle,
+    tools: Iterable[Any] | None = None,
+    *,
+    reasoning: bool = True,
+    reasoning_begun: bool | None = None,
+) -> Turn:
     """The parts of a turn.
 
     Parameters
@@ -81,6 +88,8 @@ def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None,
         Likewise.  In XML that does not say what kind a value is, their schemas do; without them ``3`` is a number.
     reasoning : bool
         Whether a turn begins with thoughts in a style whose prompts have begun them.
+    reasoning_begun : bool, optional
+        Whether the prompt has, as for :meth:`constrain.Grammar.from_tools`.
 
     Returns
     -------
@@ -92,7 +101,7 @@ def parse(text: str, style: str | ToolStyle, tools: Iterable[Any] | None = None,
     ConstrainError
         If there is no such style, its arguments cannot be read back, or a tool is not valid.
     """
-    parser = TurnParser(style, tools, reasoning=reasoning)
+    parser = TurnParser(style, tools, reasoning=reasoning, reasoning_begun=reasoning_begun)
     parser.feed(text)
     parser.finish()
     return parser.turn
@@ -105,7 +114,7 @@ class TurnParser:
 
     Parameters
     ----------
-    style, tools, reasoning
+    style, tools, reasoning, reasoning_begun
         As for :func:`parse`.
     arguments : bool
         Whether arguments are told of as they come, with events of the kind ``"argument"``: in styles that write them as
@@ -123,6 +132,7 @@ class TurnParser:
         tools: Iterable[Any] | None = None,
         *,
         reasoning: bool = True,
+        reasoning_begun: bool | None = None,
         arguments: bool = False,
     ) -> None:
         self._reasoning = reasoning
@@ -131,7 +141,7 @@ class TurnParser:
         # Where the reader is; None where there is nothing more to tell.
         self._place: Any = None
         self._told = 0
-        self._style = style_named(style)
+        self._style = style_named(style, reasoning_begun)
         xml = XML_STYLES.get(self._style.arguments)
         if xml is not None and xml.before_item:
             raise ConstrainError(f"arguments in {self._style.arguments}, with arrays in XML too, cannot be read back")
@@ -194,9 +204,10 @@ class TurnParser:
         if thoughts is None:
             self._step = self._begin_text
             return True
-        if self._may_begin(thoughts.begin):
+        openings = thoughts.openings()
+        if any(self._may_begin(opening) for opening in openings):
             return False
-        has_begun = self._take(thoughts.begin)
+        has_begun = any(self._take(opening) for opening in openings)
         if has_begun or (thoughts.is_open and self._reasoning):
             self.turn.is_complete = False
             self._step = self._think

@@ -421,6 +421,7 @@ def test_a_structural_tag(run, tmp_path):
         (["--tools", "x.json"], "--tools needs --style"),
         (["--regex", "a", "--style", "qwen3"], "--style needs --tools"),
         (["--regex", "a", "--no-reasoning"], "--no-reasoning needs --tools"),
+        (["--regex", "a", "--reasoning-begun"], "--reasoning-begun needs --tools"),
         (["--regex", "a", "--reasoning-tokens", "5"], "--reasoning-tokens needs --tools"),
         (["--regex", "a", "--structural-tag", "x.json"], "but there is --regex and --structural-tag"),
     ],

@@ -25,7 +25,13 @@ def vocabulary_of(tokens: list[str]) -> constrain.Vocabulary:
     return constrain.Vocabulary([*data, b"\xc3", b"\xa9", b"</s>"], eos_ids=[len(data) + 2])
 
 
-VOCABULARIES = {"qwen3": vocabulary_of(TOKENS), "deepseek_r1": vocabulary_of([*TOKENS, *DEEPSEEK])}
+GLM = ["<think>", "\n<think>", "\n<"]
+GLM += ["<tool_call>f", "<arg_key>n</arg_key>", "<arg_value>1</arg_value>", "</tool_call>"]
+VOCABULARIES = {
+    "qwen3": vocabulary_of(TOKENS),
+    "deepseek_r1": vocabulary_of([*TOKENS, *DEEPSEEK]),
+    "glm4.5": vocabulary_of([*TOKENS, *GLM]),
+}
 
 
 @cache
@@ -44,15 +50,16 @@ def is_over(style: str, text: bytes) -> bool:
     """Whether thoughts have come to their end, or there are none."""
     thoughts = STYLES[style].reasoning
     assert thoughts is not None
-    begin = thoughts.begin.encode()
+    openings = [opening.encode() for opening in thoughts.openings()]
     if not thoughts.is_open:
-        if not text.startswith(begin):
+        begin = next((opening for opening in openings if text.startswith(opening)), None)
+        if begin is None:
             try:
                 # A character that is not all there says nothing yet.
                 text.decode()
             except UnicodeDecodeError:
                 return False
-            return not begin.startswith(text)
+            return not any(opening.startswith(text) for opening in openings)
         text = text[len(begin) :]
     return thoughts.end.encode() in text
 

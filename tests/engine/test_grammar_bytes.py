@@ -57,6 +57,7 @@ GRAMMARS: dict[str, Callable[[], Grammar]] = {
     "choices": lambda: Grammar.from_choices(["ab", "abc", "x"]),
     "tag": lambda: Grammar.from_structural_tag({"type": "regex", "pattern": "[ab]+"}),
     "tools": lambda: Grammar.from_tools(TOOL, style="hermes"),
+    "thoughts": lambda: Grammar.from_tools(TOOL, style="qwen3", reasoning_begun=True),
 }
 
 

@@ -143,6 +143,20 @@ def test_a_tag_of_text_ends_with_its_first_end() -> None:
     assert not begins(grammar, "<ababa")
 
 
+def test_text_that_may_be_left_out_of_a_tag_ends_with_its_first_end() -> None:
+    call = {"type": "tag", "begin": "[x", "content": {"type": "const_string", "value": "1"}, "end": "]"}
+    calls = {"type": "triggered_tags", "triggers": ["[x"], "tags": [call]}
+    for content in ({"type": "any_text"}, calls, {"type": "sequence", "elements": [call, {"type": "any_text"}]}):
+        optional = {"type": "optional", "content": content}
+        grammar = compiled({"type": "tag", "begin": "<", "content": optional, "end": ["aba", ">"]})
+        said = "[x1]" if content["type"] == "sequence" else ""
+        for text in ("<>", "<aba", f"<{said}b>", f"<{said}abbaba"):
+            assert fits(grammar, text)
+            assert not begins(grammar, text + "b")
+        assert begins(grammar, f"<{said}b")
+        assert not fits(grammar, f"<{said}b")
+
+
 def test_text_with_a_number_of_characters() -> None:
     grammar = compiled({"type": "tag", "begin": "(", "content": {"type": "any_text", "max_chars": 2}, "end": ")"})
     assert fits(grammar, "(éé)")

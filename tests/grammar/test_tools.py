@@ -151,6 +151,53 @@ def test_thoughts(style: str) -> None:
     assert fits(compiled(style), WRITTEN[style]) == (not thoughts.is_open)
 
 
+@pytest.mark.parametrize("style", [name for name in WRITTEN if STYLES[name].reasoning is not None])
+def test_thoughts_that_the_prompt_has_begun_or_not(style: str) -> None:
+    """Whether it has is a switch of many templates, so it need not be as the style says."""
+    thoughts = STYLES[style].reasoning
+    assert thoughts is not None
+    rest = f"hm <x>{thoughts.end}{thoughts.after}{WRITTEN[style]}"
+    for begun in (True, False):
+        grammar = compiled(style, reasoning_begun=begun)
+        assert fits(grammar, rest) == begun
+        assert fits(grammar, WRITTEN[style]) != begun
+        assert not fits(compiled(style, reasoning=False, reasoning_begun=begun), rest)
+        for opening in [*thoughts.openings(), *([""] if begun else [])]:
+            assert fits(grammar, opening + rest)
+            turn = parse(opening + rest, style, [WEATHER, TIME], reasoning_begun=begun)
+            assert (turn.reasoning, turn.text, turn.calls) == ("hm <x>", "", calls_of(style))
+            parser = TurnParser(style, [WEATHER, TIME], reasoning_begun=begun)
+            for sign in opening + rest:
+                parser.feed(sign)
+            parser.finish()
+            assert parser.turn == turn
+    turn = parse(WRITTEN[style], style, [WEATHER, TIME], reasoning_begun=False)
+    assert (turn.reasoning, turn.text, turn.calls) == ("", "", calls_of(style))
+
+
+def test_a_line_end_before_the_thoughts_of_glm() -> None:
+    turn = f"\n<think>hm</think>\n{WRITTEN['glm4.5']}"
+    assert fits(compiled("glm4.5"), turn)
+    assert parse(turn, "glm4.5", [WEATHER, TIME]).reasoning == "hm"
+    # Without thoughts it is text.
+    assert fits(compiled("glm4.5"), f"\n{WRITTEN['glm4.5']}")
+    assert parse(f"\n{WRITTEN['glm4.5']}", "glm4.5", [WEATHER, TIME]).text == "\n"
+
+
+def test_ids_of_calls_before_the_arguments_of_mistral() -> None:
+    turn = '[TOOL_CALLS]get_weather[CALL_ID]abcDEF789[ARGS]{"city": "Paris", "days": 3}'
+    turn += '[TOOL_CALLS]get_time[CALL_ID]000000001[ARGS]{"zone": "UTC"}'
+    assert fits(compiled("mistral_args"), turn)
+    assert fits(compiled("mistral_args", tool_choice="required"), turn)
+    assert not fits(compiled("mistral_args"), turn.replace("789", "78"))
+    parser = TurnParser("mistral_args")
+    for sign in turn:
+        parser.feed(sign)
+    parser.finish()
+    assert parser.turn == parse(turn, "mistral_args")
+    assert (parser.turn.text, parser.turn.calls) == ("", [PARIS, UTC])
+
+
 @pytest.mark.parametrize("style", WRITTEN)
 def test_turns_that_stream(style: str) -> None:
     rng = random.Random(4)
@@ -365,6 +412,8 @@ def test_order_and_other_arguments() -> None:
         ([WEATHER], {"tool_choice": "f"}, "tool_choice is auto, required, none or the name of a tool, not 'f'"),
         ([], {"tool_choice": "required"}, "tool_choice='required' needs tools"),
         ([WEATHER], {"reasoning": -1}, "reasoning must be a boolean or a number of tokens, not -1"),
+        ([WEATHER], {"reasoning_begun": 1}, "reasoning_begun must be a boolean or None, not 1"),
+        ([WEATHER], {"reasoning_begun": True}, "reasoning_begun: there are no thoughts in the style hermes"),
         ([WEATHER], {"parallel": 1}, "parallel must be a boolean, not 1"),
         ([WEATHER], {"property_order": "x"}, "property_order must be"),
     ],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tokenizer_json_files import KINDS, MARK, bert_like, byte_level, llama_like, split, t5_like, words_like
 from tokenizers import decoders, models
 
+from constrain.errors import TokenizerError
 from constrain.tokenizers import DecodeStream
 from constrain.tokenizers.adapters import adapt
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
@@ -154,6 +155,28 @@ def test_added_tokens_are_found_by_content_and_by_spelling():
     text = "x Foo Bar  Caf\u00e9 Ro\u0308d <|plain|>"
     assert ours.encode(text).ids == reference.encode(text, add_special_tokens=False).ids
     assert unicodedata.is_normalized("NFD", "Ro\u0308d")
+
+
+@pytest.mark.parametrize("kind", ["bpe", "bpe with prefixes", "unigram"])
+def test_the_byte_of_a_character_that_is_a_token_may_be_missing(kind):
+    """Gemini's file has a token for the tab and none for its byte."""
+    pieces = ["<unk>", "a", "\t", "##a", *(f"<0x{byte:02X}>" for byte in range(256) if byte != 0x09)]
+    vocab = {piece: i for i, piece in enumerate(pieces)}
+    if kind == "unigram":
+        model = models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0, byte_fallback=True)
+    else:
+        prefix = {"continuing_subword_prefix": "##"} if kind == "bpe with prefixes" else {}
+        model = models.BPE(vocab, [], unk_token="<unk>", byte_fallback=True, **prefix)
+    reference = tokenizers.Tokenizer(model)
+    ours = parse_tokenizer_json(reference.to_str().encode())
+    for text in ("\t", "a\ta", "\t\té\t", "aé\n\t", "é"):
+        wanted = reference.encode(text)
+        found = ours.encode(text)
+        assert (found.ids, found.tokens) == (wanted.ids, wanted.tokens)
+    for name in ("<0x0A>", "<0xC3>"):
+        less = reference.to_str().replace(name, name.lower()).encode()
+        with pytest.raises(TokenizerError, match="without a token for every byte"):
+            parse_tokenizer_json(less)
 
 
 def test_a_run_of_blanks_among_the_added_tokens():

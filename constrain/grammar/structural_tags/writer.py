@@ -100,6 +100,8 @@ class Writer:
             return self._builder.sequence([*map(self.write, before), self._symbol(last, ends)])
         if isinstance(format, Or):
             return self._builder.choice([(self._symbol(each, ends),) for each in format.elements])
+        if isinstance(format, Repeated) and (format.low, format.high) == (0, 1) and ends is not None:
+            return self._builder.choice([(self._symbol(format.content, ends),), self._end(ends)])
         symbol = self._closed(format)
         return symbol if ends is None else self._builder.sequence((symbol, *self._end(ends)))
 

@@ -42,12 +42,13 @@ def from_tools(
     tool_choice: str = "auto",
     parallel: bool = True,
     reasoning: bool | int = True,
+    reasoning_begun: bool | None = None,
     property_order: PropertyOrder = "schema",
     closed: bool = True,
     special_tokens: Iterable[str] = (),
 ) -> GrammarIR:
     """The grammar of a turn in which a model may call tools; see :meth:`constrain.Grammar.from_tools`."""
-    chosen = style_named(style)
+    chosen = style_named(style, reasoning_begun)
     check_choice("property_order", get_args(PropertyOrder), property_order)
     for name, value in (("parallel", parallel), ("closed", closed)):
         if not isinstance(value, bool):
@@ -74,14 +75,25 @@ def from_tools(
         raise SchemaError("the schema of a tool is nested too deeply") from None
 
 
-def style_named(style: str | ToolStyle) -> ToolStyle:
-    """The style with a name.  Raises ConstrainError if there is none."""
-    if isinstance(style, ToolStyle):
-        return style
-    known = STYLES.get(ALIASES.get(style, style)) if isinstance(style, str) else None
+def style_named(style: str | ToolStyle, reasoning_begun: bool | None = None) -> ToolStyle:
+    """The style with a name, for prompts that have begun the thoughts, or have not; None: as they usually do.
+
+    Raises ConstrainError if there is no such style, or no thoughts in it that a prompt could have begun.
+    """
+    known = style if isinstance(style, ToolStyle) else None
+    if isinstance(style, str):
+        known = STYLES.get(ALIASES.get(style, style))
     if known is None:
         raise ConstrainError(f"there is no style {style!r}; there are {', '.join(sorted({*STYLES, *ALIASES}))}")
-    return known
+    if reasoning_begun is None:
+        return known
+    if not isinstance(reasoning_begun, bool):
+        raise ConstrainError(f"reasoning_begun must be a boolean or None, not {reasoning_begun!r}")
+    if known.reasoning is None:
+        if reasoning_begun:
+            raise ConstrainError(f"reasoning_begun: there are no thoughts in the style {known.name}")
+        return known
+    return replace(known, reasoning=replace(known.reasoning, is_open=reasoning_begun))
 
 
 def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) -> tuple[str, ...]:
@@ -147,25 +159,26 @@ class _Turn:
         ways: list[Format] = [Sequence("#", (begin, text, rest))]
         if not thoughts.is_open:
             assert isinstance(turn, Sequence)
-            ways.append(Sequence("#", (self._without_thoughts(thoughts.begin, turn.elements[1]), rest)))
+            ways.append(Sequence("#", (self._without_thoughts(thoughts.openings(), turn.elements[1]), rest)))
         builder = EmbeddingBuilder()
         grammar = builder.finish_whole(Writer(builder).write(Or("#", tuple(ways))), stock_for(builder.formats))
         shortest = thoughts.end if thoughts.is_open else thoughts.begin + thoughts.end
         return FirstRegion(grammar, tokens, shortest.encode(), f"reasoning={tokens}")
 
-    def _without_thoughts(self, mark: str, body: Format) -> Format:
-        """The shortest beginnings of a body that show that it is not the mark of thoughts."""
+    def _without_thoughts(self, openings: list[str], body: Format) -> Format:
+        """The shortest beginnings of a body that show that thoughts do not begin there."""
         begins = _beginnings(body)
-        if begins is None or any(mark.startswith(each) for each in begins):
+        if begins is None or any(mark.startswith(each) for mark in openings for each in begins):
             excluded = (self._style.trigger, *self._marks, *self._style.excludes)
-            stop = min((len(each) for each in excluded if mark.startswith(each)), default=len(mark))
-            return Regex("#", _other_beginnings(mark[:stop]))
-        signs = (each[: common_length(each, mark, 0) + 1] for each in begins)
+            # What a body cannot hold shows that it is none: the rest of a mark behind it decides nothing.
+            ends = [min(mark.find(each) + len(each) for each in excluded if each in mark) for mark in openings]
+            return Regex("#", _other_beginnings([mark[:end] for mark, end in zip(openings, ends, strict=True)]))
+        signs = (each[: max(common_length(each, mark, 0) for mark in openings) + 1] for each in begins)
         return Or("#", tuple(ConstString("#", each) for each in dict.fromkeys(signs)))
 
     def _thoughts_only(self, thoughts: Reasoning) -> tuple[Format, Format]:
         """What thoughts begin with, and the rest of them with their end."""
-        begin: Format = ConstString("#", thoughts.begin)
+        begin: Format = Or("#", tuple(ConstString("#", each) for each in thoughts.openings()))
         # What is thought holds no call.
         text = Tag("#", "", AnyText("#", (self._style.trigger, *self._style.excludes)), (thoughts.end,))
         return Repeated("#", begin, 0, 1) if thoughts.is_open else begin, text
@@ -249,10 +262,18 @@ def _beginnings(body: Format) -> list[str] | None:
     return None if None in found else [text for texts in found if texts for text in texts]
 
 
-def _other_beginnings(mark: str) -> str:
-    """A regex of the shortest texts that show that what begins is not a mark: ``[^<]|<[^a]`` for ``<a``."""
-    signs = [re.escape(sign) if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in mark]
-    return "|".join(f"{''.join(signs[:place])}[^{sign}]" for place, sign in enumerate(signs))
+def _other_beginnings(marks: list[str]) -> str:
+    """A regex of the shortest texts that show that what begins is none of some marks: ``[^<]|<[^a]`` for ``<a``."""
+    following: dict[str, str] = {}
+    for mark in marks:
+        for place, sign in enumerate(mark):
+            following[mark[:place]] = following.get(mark[:place], "") + _written(sign)
+    return "|".join(f"{''.join(map(_written, begin))}[^{signs}]" for begin, signs in following.items())
+
+
+def _written(sign: str) -> str:
+    """A character in a regex."""
+    return re.escape(sign) if sign.isprintable() else f"\\x{ord(sign):02x}"
 
 
 def _parts(text: str, pointer: str) -> tuple[Format, ...]:

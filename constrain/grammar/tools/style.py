@@ -26,12 +26,19 @@ class Reasoning:
         What stands between thoughts and the rest, if anything does.
     is_open : bool
         Whether the prompt holds ``begin`` already, so that each turn begins with thoughts.
+    before : str
+        What a turn may begin with before ``begin``.
     """
 
     begin: str
     end: str
     after: str = ""
     is_open: bool = False
+    before: str = ""
+
+    def openings(self) -> list[str]:
+        """The ways in which thoughts begin."""
+        return list(dict.fromkeys((self.begin, self.before + self.begin)))
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,7 @@ class ToolStyle:
         if self.section is not None:
             found += [self.section.begin, self.section.separator, self.section.end]
         if self.reasoning is not None:
-            found += [self.reasoning.begin, self.reasoning.end, self.reasoning.after]
+            found += [*self.reasoning.openings(), self.reasoning.end, self.reasoning.after]
         return [*found, *(self.text or ())]
 
 

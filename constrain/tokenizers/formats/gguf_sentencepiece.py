@@ -133,7 +133,7 @@ def _byte_ids(vocabulary: GGUFVocabulary) -> npt.NDArray[np.int32] | None:
     """The tokens of bytes.  If a file marks none, and has tokens with all 256 names, these become byte tokens."""
     if not (vocabulary.types == BYTE).any():
         named = byte_tokens(vocabulary.ids)
-        if named is not None and (vocabulary.types[named] == NORMAL).all():
+        if named is not None and (named >= 0).all() and (vocabulary.types[named] == NORMAL).all():
             vocabulary.types[named] = BYTE
     return byte_tokens({text: i for text, i in vocabulary.ids.items() if vocabulary.types[i] == BYTE})
 

@@ -50,9 +50,14 @@ def without_tokens(units: npt.NDArray[np.int32], ids: npt.NDArray[np.int64]) -> 
 
 
 def byte_tokens(ids: dict[str, int]) -> npt.NDArray[np.int32] | None:
-    """int32[256]: the tokens ``<0x00>`` to ``<0xFF>``; None if one is missing."""
+    """int32[256]: the tokens ``<0x00>`` to ``<0xFF>``; None if one is missing that may be needed.
+
+    The byte of a character of ASCII that is a token itself is never needed, and may be -1.  The first may not: it says
+    whether there are any.
+    """
     found = [ids.get(f"<0x{byte:02X}>", -1) for byte in range(256)]
-    return None if min(found) < 0 else np.array(found, dtype=np.int32)
+    needed = (token < 0 and not (0 < byte < 0x80 and chr(byte) in ids) for byte, token in enumerate(found))
+    return None if any(needed) else np.array(found, dtype=np.int32)
 
 
 def byte_of_token(token: str) -> int | None:

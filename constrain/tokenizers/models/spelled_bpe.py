@@ -127,7 +127,7 @@ class SpelledBPE(PieceModel):
                     symbols.append((self._unk, unknown))
                     unknown = 0
                 symbols.append((token, len(char.encode())))
-            elif self._byte_ids is not None:
+            elif self._byte_ids is not None and min(self._byte_ids[byte] for byte in spelled.encode()) >= 0:
                 symbols += [(self._byte_ids[byte], 1) for byte in spelled.encode()]
             elif self._unk >= 0:
                 if unknown and not self._fuse:

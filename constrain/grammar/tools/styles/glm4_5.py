@@ -8,6 +8,6 @@ STYLE = ToolStyle(
     ends=("</tool_call>",),
     arguments="glm_xml",
     trigger="<tool_call>",
-    reasoning=Reasoning("<think>", "</think>", "\n"),
+    reasoning=Reasoning("<think>", "</think>", "\n", before="\n"),
     notes="GLM 4.5, 4.6 and 4.7",
 )

@@ -4,7 +4,7 @@ from constrain.grammar.tools.style import Reasoning, ToolStyle
 
 STYLE = ToolStyle(
     name="mistral_args",
-    forms=(("[TOOL_CALLS]", "[ARGS]"),),
+    forms=(("[TOOL_CALLS]", "[ARGS]"), ("[TOOL_CALLS]", "[CALL_ID]{id}[ARGS]")),
     ends=("",),
     trigger="[TOOL_CALLS]",
     separator="",
