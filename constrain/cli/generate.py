@@ -24,7 +24,6 @@ from constrain.cli.grammar_options import (
     grammar_is_asked_for,
     grammar_options,
     layout_is_given,
-    longest_match,
     read_source,
     read_text,
     show_warnings,
@@ -289,10 +288,6 @@ def generate(
     source, grammar, layout = None, None, {}
     if chosen == "demo" or grammar_is_asked_for(**given):
         kind, value = chosen_grammar(**given)
-        if budget and longest_match():
-            raise click.UsageError(
-                "with --lexing longest it is not known what finishes a text: --no-budget cuts it after --num-tokens"
-            )
         source = read_source(kind, value)
         layout = _LAYOUT if chosen == "demo" and source.kind == "schema" and not layout_is_given() else {}
         grammar, layout = _read(source, layout)

@@ -286,11 +286,6 @@ def grammar_is_asked_for(**given: str | None) -> bool:
     return bool(given_grammars(**given)) or any(map(_given, (_GIVEN, _GIVEN_LEXING, _GIVEN_TURN)))
 
 
-def longest_match() -> bool:
-    """Whether the command line asks for the longest match, of which it is not known what finishes a text."""
-    return bool(_given(_GIVEN_LEXING).get("lexing", "any") != "any")
-
-
 def chosen_grammar(**given: str | None) -> tuple[str, str]:
     """The one grammar option that was given: its name, and its value.
 
