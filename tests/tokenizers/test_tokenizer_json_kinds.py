@@ -41,7 +41,7 @@ def test_equal_to_tokenizers(name):
     def check(text):
         expected, got = reference.encode(text, add_special_tokens=False), ours.encode(text)
         assert got.ids == expected.ids
-        assert got.tokens == [reference.id_to_token(token_id) for token_id in expected.ids]
+        assert got.tokens == expected.tokens
         assert ours.decode(got.ids) == reference.decode(expected.ids)
         assert got.offsets == expected.offsets
 

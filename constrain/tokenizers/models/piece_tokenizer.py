@@ -7,7 +7,7 @@ how a text is cut at added tokens, how ids become bytes, and how offsets are fou
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -293,30 +293,33 @@ class PieceTokenizer(ShortTextTokenizer):
                 ids += np.ascontiguousarray(tokens[:, 0]).tolist()
         return ids
 
-    def spans(self, text: str, reading: Reading | None = None) -> list[tuple[int, int]]:
-        """The characters of ``text`` that each of its tokens covers, without special tokens around it."""
-        spans: list[tuple[int, int]] = []
+    def tokens_of(self, text: str, reading: Reading | None = None) -> Iterator[tuple[tuple[int, int], bytes | None]]:
+        """Each token of ``text``: the characters that it covers, and if it stands for what is unknown, the bytes of that.
+
+        Without special tokens around the text.
+        """
         for begin, end, token in self._raw_parts(text, reading):
             if token is not None:
-                spans.append((begin, end))
+                yield (begin, end), None
                 continue
             reader = self._reader_of(text, begin, end, reading)
             normal, origins = align_steps(self.options.steps, text[begin:end], begin == 0)
             permits = None if reading is None else moved(reading.permits, begin, origins)
             for first, last, inner in self._find_normalized.split(normal, permits):
                 if inner is not None:
-                    spans.append((begin + origins[first][0], begin + origins[last - 1][1]))
+                    yield (begin + origins[first][0], begin + origins[last - 1][1]), None
                     continue
                 at_begin = self._from_first(begin, first, origins)
                 part, inner_origins = align_steps(self.options.piece_steps, normal[first:last], at_begin > 0)
                 pieces, tokens = reader._encode_normal(part, at_begin)
-                for left, right in _characters(pieces, part, tokens):
+                unknown = self.model.shown_unknown
+                for (left, right), (token_id, low, high) in zip(_characters(pieces, part, tokens), tokens, strict=True):
                     outer_first = first + inner_origins[left][0]
                     outer_last = first + max(inner_origins[right - 1][1], inner_origins[left][0] + 1)
-                    spans.append(
-                        (begin + origins[min(outer_first, last - 1)][0], begin + origins[min(outer_last, last) - 1][1])
+                    yield (
+                        (begin + origins[min(outer_first, last - 1)][0], begin + origins[min(outer_last, last) - 1][1]),
+                        pieces.data[low:high].tobytes() if token_id == unknown else None,
                     )
-        return spans
 
     def _from_first(self, begin: int, first: int, origins: Spans | None) -> int:
         """How many characters from ``first`` on come from the first character of the text.
@@ -392,7 +395,14 @@ class _Source(EncodingSource):
         return (len(options.before), len(options.after)) if self._with_special else (0, 0)
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
-        return [self._tokenizer.id_to_token(token_id) or "" for token_id in ids]
+        tokens = [self._tokenizer.id_to_token(token_id) or "" for token_id in ids]
+        if self._tokenizer.model.shown_unknown in ids:
+            for place, (_, unknown) in enumerate(
+                self._tokenizer.tokens_of(self._text, self._reading), self._around()[0]
+            ):
+                if unknown is not None:
+                    tokens[place] = unknown.decode()
+        return tokens
 
     def special_tokens_mask(self, ids: Sequence[int]) -> list[int]:
         before, after = self._around()
@@ -400,7 +410,11 @@ class _Source(EncodingSource):
 
     def offsets(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         before, after = self._around()
-        return [(0, 0)] * before + self._tokenizer.spans(self._text, self._reading) + [(0, 0)] * after
+        return (
+            [(0, 0)] * before
+            + [span for span, _ in self._tokenizer.tokens_of(self._text, self._reading)]
+            + [(0, 0)] * after
+        )
 
 
 def _characters(pieces: Pieces, text: str, tokens: npt.NDArray[np.int32]) -> list[tuple[int, int]]:
