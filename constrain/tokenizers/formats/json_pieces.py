@@ -39,6 +39,7 @@ def pieces_of_json(
     decoder = read_decoder(content.get("decoder"))
     parts = general_stages(content.get("pre_tokenizer")) if general else pre.stages
     steps, stages = simplified(steps_of_normalizer(content.get("normalizer")), parts)
+    unknown = _unknown(model, ids)
     options = PieceOptions(
         steps=steps,
         piece_steps=() if general else tuple(pre.steps),
@@ -46,9 +47,9 @@ def pieces_of_json(
         before=around[0],
         after=around[1],
         strip_leading_space=decoder.strip_leading_space,
+        shown_unknown=unknown if model.get("type") == "Unigram" else -1,
     )
     texts = dict(zip(ids.values(), ids.keys(), strict=True))
-    unknown = _unknown(model, ids)
     special = frozenset({unknown} - {-1}) | {token.id for token in added if token.special}
     # An added token that is looked for in normalized text is spelled, and decoded, as the normalizer makes it.
     spelled = texts | {

@@ -62,6 +62,7 @@ def tokenizer_of_model(
         stages=(RegexStage(f"{space}[^{space}]*|[^{space}]+"),) if model.kind == proto.WORD else (),
         before=() if roles.bos is None else (roles.bos,),
         strip_leading_space=model.add_dummy_prefix or model.remove_extra_whitespaces,
+        shown_unknown=kinds.index(proto.UNKNOWN) if proto.UNKNOWN in kinds else -1,
     )
     ids = {text: i for i, text in texts.items()}
     ends = find_eos_ids(folder, roles, ids.get) if eos_ids is None else eos_ids

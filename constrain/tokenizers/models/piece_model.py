@@ -24,15 +24,7 @@ UNKNOWN_PENALTY = 10.0
 
 
 class PieceModel(ABC):
-    """Turns pieces of normalized text into ids.  Immutable, picklable, shared by threads.
-
-    Attributes
-    ----------
-    shown_unknown : int
-        The unknown token, if an encoding shows the text that it stands for, as those of Unigram do; else -1.
-    """
-
-    shown_unknown = -1
+    """Turns pieces of normalized text into ids.  Immutable, picklable, shared by threads."""
 
     @abstractmethod
     def encode(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

@@ -83,6 +83,8 @@ class PieceOptions:
         The ids that ``add_special_tokens=True`` puts around a text.
     strip_leading_space : bool
         ``decode`` leaves out a space at the beginning, because encoding put one there.
+    shown_unknown : int
+        The unknown token, if an encoding shows the text that it stands for in its place; else -1.
     """
 
     steps: tuple[TextStep, ...] = ()
@@ -91,6 +93,7 @@ class PieceOptions:
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     strip_leading_space: bool = False
+    shown_unknown: int = -1
 
 
 class PieceTokenizer(ShortTextTokenizer):
@@ -294,7 +297,7 @@ class PieceTokenizer(ShortTextTokenizer):
         return ids
 
     def tokens_of(self, text: str, reading: Reading | None = None) -> Iterator[tuple[tuple[int, int], bytes | None]]:
-        """Each token of ``text``: the characters that it covers, and if it stands for what is unknown, the bytes of that.
+        """The characters that each token of ``text`` covers, and if it stands for something unknown, the bytes of that.
 
         Without special tokens around the text.
         """
@@ -312,7 +315,7 @@ class PieceTokenizer(ShortTextTokenizer):
                 at_begin = self._from_first(begin, first, origins)
                 part, inner_origins = align_steps(self.options.piece_steps, normal[first:last], at_begin > 0)
                 pieces, tokens = reader._encode_normal(part, at_begin)
-                unknown = self.model.shown_unknown
+                unknown = self.options.shown_unknown
                 for (left, right), (token_id, low, high) in zip(_characters(pieces, part, tokens), tokens, strict=True):
                     outer_first = first + inner_origins[left][0]
                     outer_last = first + max(inner_origins[right - 1][1], inner_origins[left][0] + 1)
@@ -394,12 +397,13 @@ class _Source(EncodingSource):
         options = self._tokenizer.options
         return (len(options.before), len(options.after)) if self._with_special else (0, 0)
 
+    def _tokens(self) -> Iterator[tuple[tuple[int, int], bytes | None]]:
+        return self._tokenizer.tokens_of(self._text, self._reading)
+
     def tokens(self, ids: Sequence[int]) -> list[str]:
         tokens = [self._tokenizer.id_to_token(token_id) or "" for token_id in ids]
-        if self._tokenizer.model.shown_unknown in ids:
-            for place, (_, unknown) in enumerate(
-                self._tokenizer.tokens_of(self._text, self._reading), self._around()[0]
-            ):
+        if self._tokenizer.options.shown_unknown in ids:
+            for place, (_, unknown) in enumerate(self._tokens(), self._around()[0]):
                 if unknown is not None:
                     tokens[place] = unknown.decode()
         return tokens
@@ -410,11 +414,7 @@ class _Source(EncodingSource):
 
     def offsets(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         before, after = self._around()
-        return (
-            [(0, 0)] * before
-            + [span for span, _ in self._tokenizer.tokens_of(self._text, self._reading)]
-            + [(0, 0)] * after
-        )
+        return [(0, 0)] * before + [span for span, _ in self._tokens()] + [(0, 0)] * after
 
 
 def _characters(pieces: Pieces, text: str, tokens: npt.NDArray[np.int32]) -> list[tuple[int, int]]:

@@ -61,7 +61,6 @@ class Unigram(PieceModel):
         if not np.isfinite(self._scores).all() or not np.isfinite(unknown_score):
             raise TokenizerError("a score is not a finite number")
         self._unk, self._fuse, self._single = unk, fuse, single
-        self.shown_unknown = unk
         self._unk_score = float(unknown_score)
         self._byte_ids = np.full(256, -1, dtype=np.int32) if byte_ids is None else byte_ids
         self._whole_spans = whole_spans and byte_ids is not None
