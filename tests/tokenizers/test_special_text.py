@@ -54,7 +54,9 @@ def test_a_model_that_makes_special_tokens_is_kept_from_it():
     unigram = native("unigram")
     assert unigram.encode("<s>").ids == [0]
     assert unigram.encode_ordinary("<s>").tokens == ["<", "s", ">"]
-    assert unigram.encode_ordinary("<unk>").tokens == ["<", "<unk>", "n", "<unk>", ">"]  # u and k have no token
+    # u and k have no token.
+    assert [unigram.id_to_token(i) for i in unigram.encode_ordinary("<unk>").ids] == ["<", "<unk>", "n", "<unk>", ">"]
+    assert unigram.encode_ordinary("<unk>").tokens == ["<", "u", "n", "k", ">"]
     bpe = native("bpe")
     assert bpe.encode_ordinary("<s>").tokens == ["<s", ">"]
     again = pickle.loads(pickle.dumps(bpe))
