@@ -2,7 +2,8 @@
 
 Random grammars have terminals that are beginnings of each other, lazy quantifiers, alternatives in an unlucky order,
 keywords within names, priorities and ignored terminals.  All texts up to some length over a small alphabet are judged:
-Lark accepts what the recognizer accepts, and no byte leads to a state that no text finishes.
+Lark accepts what the recognizer accepts, and no byte leads to a state that no text finishes.  A random text within a
+budget is complete in time.
 """
 
 from __future__ import annotations
@@ -156,11 +157,41 @@ def difference(grammar: str, lexer: str, length: int, counts: Counts) -> str:
     return ""
 
 
+def budget_difference(grammar: str, lexer: str, rng: random.Random, counts: Counts) -> str:
+    """What is wrong with a random text within a budget; empty if nothing.
+
+    It is complete in time, and before each token the mask allows what is accepted.
+    """
+    vocabulary = constrain.Vocabulary([bytes((i,)) for i in range(256)] + [b"</s>"], eos_ids=[256])
+    lexing = "longest" if lexer == "contextual" else "longest-basic"
+    try:
+        compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, lexing=lexing).ir, vocabulary)
+    except constrain.ConstrainError:
+        return ""
+    most = constrain.Matcher(compiled).tokens_to_finish() + rng.randint(0, 8)
+    matcher, text = constrain.Matcher(compiled, max_tokens=most), b""
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    while True:
+        matcher.fill_next_token_bitmask(mask)
+        allowed = [token for token in range(vocabulary.size) if mask[0, token >> 5] >> (token & 31) & 1]
+        accepted = [token for token in range(vocabulary.size) if matcher.fork().accept_token(token)]
+        counts["masks within budgets"] += 1
+        if allowed != accepted:
+            return f"max_tokens={most}, {text!r}: the mask allows {allowed}, and accepted are {accepted}"
+        if not allowed:
+            return f"max_tokens={most}, {text!r}: nothing is allowed"
+        token = rng.choice(allowed)
+        matcher.accept_token(token)
+        if token == 256:
+            return ""
+        text += bytes((token,))
+
+
 def run(rng: random.Random, budget: Budget) -> Counts:
     counts: Counts = Counts()
     grammar = random_grammar(rng)
     lexer = rng.choice(("contextual", "contextual", "basic"))
-    wrong = difference(grammar, lexer, rng.choice((4, 5)), counts)
+    wrong = difference(grammar, lexer, rng.choice((4, 5)), counts) or budget_difference(grammar, lexer, rng, counts)
     if wrong:
         raise Difference(wrong, f"lexer = {lexer!r}\ngrammar = '''\n{grammar}\n'''")
     return counts
@@ -171,5 +202,5 @@ KIND = Kind(
     "lexing by the longest match, by Lark's LALR parser",
     run,
     80,
-    {"texts": 20_000, "prefixes": 150},
+    {"texts": 20_000, "prefixes": 150, "masks within budgets": 100},
 )
