@@ -14,7 +14,12 @@ from constrain.engine.conditions.budget.budget import Account, Budget, too_few
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.conditions.budget.masks import allow_only
 from constrain.engine.conditions.budget.reached_states import reached_states
-from constrain.engine.conditions.budget.stack_completions import StackCompletions, stack_completions
+from constrain.engine.conditions.budget.stack_completions import (
+    NoCompletionError,
+    SearchLimitError,
+    StackCompletions,
+    stack_completions,
+)
 from constrain.engine.conditions.budget.token_costs import StateCosts, TokenCosts
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.grammar_tables import GrammarTables
@@ -22,7 +27,6 @@ from constrain.engine.history import Place
 from constrain.engine.storage.schemas import TOKEN_COSTS
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow
-from constrain.errors import ConstrainError
 
 _EFFORT = 5_000
 """Steps of the engine that looking for a completion behind a token may take."""
@@ -49,7 +53,7 @@ class StackTokenCosts(TokenCosts):
         """A completion of a place's text of at most ``most`` tokens, or None if none is found."""
         try:
             found = self.completions.tokens(place, _EFFORT)
-        except ConstrainError:
+        except (NoCompletionError, SearchLimitError):
             return None
         return found if len(found) <= most else None
 
@@ -68,6 +72,7 @@ class StackTokenCosts(TokenCosts):
                     usual = max(usual, sure)
                     continue
                 found = self.completion(behind, NEVER)
+                self.completions.check_room()
                 counts[group] = NEVER if found is None else len(found)
         others = counts[group_of] > 0
         return StateCosts(listed["token"][others], counts[group_of][others], usual, usual, [])

@@ -85,6 +85,14 @@ def _stack_costs(compiled: GrammarTables) -> StackCosts:
     return StackCosts(table, terminal_costs)
 
 
+class NoCompletionError(ConstrainError):
+    """There is no completion in the tokens of the vocabulary."""
+
+
+class SearchLimitError(LimitError):
+    """A search took more steps than it may."""
+
+
 class _Way(NamedTuple):
     """How a state goes on to an end: its next step, the state behind it, and how many steps there are in all."""
 
@@ -154,10 +162,12 @@ class StackCompletions:
 
         Raises
         ------
-        ConstrainError
+        NoCompletionError
             If the tokens of the vocabulary spell none.
-        LimitError
+        SearchLimitError
             If the search would take longer.
+        LimitError
+            If memory runs out.
         """
         with self._compiled.keeping_numbers():
             self._check_numbers()
@@ -166,7 +176,7 @@ class StackCompletions:
                 found = self._search(place, _MOST_STEPS if effort is None else effort)
                 self._found[place._state] = found
             if found is None:
-                raise ConstrainError(NO_COMPLETION)
+                raise NoCompletionError(NO_COMPLETION)
             return found
 
     def estimate(self, place: Place) -> int:
@@ -265,8 +275,16 @@ class StackCompletions:
     def _spend(self) -> None:
         spend()
         self._left -= 1
-        if self._left < 0 or self._compiled.generation != self._generation:
-            raise LimitError('no completion of the text was found in time: its grammar (lexing="longest") is too hard')
+        self.check_room()
+        if self._left < 0:
+            raise SearchLimitError(
+                'no completion of the text was found in time: its grammar (lexing="longest") is too hard'
+            )
+
+    def check_room(self) -> None:
+        """Raise LimitError if memory ran out, so that numbers that a search goes by are no longer good."""
+        if self._compiled.generation != self._generation:
+            raise LimitError("within the limit on memory (limit_bytes) no completion can be searched for")
 
     # -- estimates -------------------------------------------------------------------------------
 
