@@ -14,6 +14,7 @@ import pytest
 
 import constrain
 from constrain import ConstrainError, Deadline, Grammar, GrammarCompiler, LimitError, Vocabulary, limits
+from constrain.grammar.json_schema.document.document import Document, Location, Resource
 
 BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], eos_ids=[256])
 
@@ -247,3 +248,28 @@ def test_choices_of_an_iterator_are_told_apart() -> None:
     for word in ("a", "b"):
         grammar = Grammar.from_choices(iter([word]))  # type: ignore[arg-type]
         assert constrain.Matcher(compiler.compile(grammar)).accept_bytes(word.encode())
+
+
+def test_places_with_the_way_to_them_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 30 resources that lead to each other in any order; each order was cheap to count and dear to keep.
+    monkeypatch.setattr(limits, "MAX_STEPS", 100_000)
+    numbers = range(30)
+    definitions = {
+        f"d{i}": {
+            "$id": f"d{i}",
+            "$dynamicAnchor": "n",
+            "properties": {f"p{j}": {"$ref": f"d{j}"} for j in numbers} | {"z": {"$dynamicRef": "#n"}},
+        }
+        for i in numbers
+    }
+    made: list[str] = []
+    locate = Document.locate
+
+    def counted(self: Document, schema: Any, pointer: str, resource: Resource, depth: int) -> Location:
+        made.append(pointer)
+        return locate(self, schema, pointer, resource, depth)
+
+    monkeypatch.setattr(Document, "locate", counted)
+    with pytest.raises(LimitError, match="100,000 steps"):
+        Grammar.from_json_schema({"$id": "http://a/", "$defs": definitions, "$ref": "d0"})
+    assert len(made) < 10_000

@@ -188,7 +188,8 @@ class Document:
             return self.locate(schema, pointer, resource, depth) if known is None else known
         known = self._scoped.get((id(schema), scope))
         if known is None:
-            spend(2)
+            # One for each order of the resources that lead here, each a tuple of its own.
+            spend(10 + len(scope))
             known = self.locate(schema, pointer, resource, depth)
             self.locations.clear()
             own = known.resource
