@@ -22,7 +22,7 @@ MAX_STEPS = 8_000_000
 _SLICE = 128
 
 # Calls and returns that are a step where they are counted; they are seen one by one, which takes time itself.
-_CALLS_OF_A_STEP = 4
+_CALLS_OF_A_STEP = 2
 
 
 class Deadline:

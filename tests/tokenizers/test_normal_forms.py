@@ -15,10 +15,11 @@ from tokenizer_json_files import byte_level, llama_like, split
 from tokenizers import models, normalizers, pre_tokenizers
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.formats.json_normalizers import steps_of_normalizer
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.normalizing import text_steps
 from constrain.tokenizers.normalizing.normal_forms import FORMS, NormalFormTable, normalize, normalize_aligned
-from constrain.tokenizers.normalizing.text_steps import Replace, align_steps, apply_steps
+from constrain.tokenizers.normalizing.text_steps import Replace, ReplaceRegex, TextStep, align_steps, apply_steps
 
 CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 JAMO = "\u1100\u1112\u1161\u1175\u11a7\u11a8\u11c2\uac00\uac01\ud7a3\ud788\ud55c\u3131\uffa1"
@@ -138,3 +139,18 @@ def test_steps_that_double_a_text_are_refused(run: Callable[..., object], monkey
 def test_one_step_that_makes_too_much_is_refused_before() -> None:
     with pytest.raises(TokenizerError, match="normalizer"):
         Replace("a", "b" * 100_000).apply("a" * 100_000, True)
+    for run in (ReplaceRegex("a", "b" * 100_000).apply, ReplaceRegex("a", "b" * 100_000).align):
+        with pytest.raises(TokenizerError, match="normalizer"):
+            run("a" * 100_000, True)
+
+
+def test_more_steps_and_longer_prefixes_than_any_file_has_are_refused() -> None:
+    def read(*steps: dict[str, str]) -> tuple[TextStep, ...]:
+        return steps_of_normalizer({"type": "Sequence", "normalizers": list(steps)})
+
+    assert len(read(*[{"type": "NFC"}, {"type": "NFD"}] * 128)) == 256
+    with pytest.raises(TokenizerError, match=r'"normalizers" has 257 parts; at most 256'):
+        read(*[{"type": "Lowercase"}] * 257)
+    assert read({"type": "Prepend", "prepend": "x" * 1_000})
+    with pytest.raises(TokenizerError, match="Prepend: 1,001 characters"):
+        read({"type": "Prepend", "prepend": "x" * 1_001})

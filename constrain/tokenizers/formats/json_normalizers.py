@@ -23,6 +23,9 @@ from constrain.tokenizers.normalizing.text_steps import (
 from constrain.tokenizers.splitting.regex import may_be_empty, parse_split
 from constrain.tokenizers.splitting.stages import RegexStage
 
+_LONGEST_PREFIX = 1_000
+"""It is put before each stretch between added tokens, of which a text may have as many as characters."""
+
 _KNOWN = (
     "NFC, NFD, NFKC, NFKD, BertNormalizer, Lowercase, StripAccents, Strip, Prepend, Replace, Precompiled, Nmt and"
     " ByteLevel"
@@ -45,7 +48,10 @@ def _steps(entry: Any) -> list[TextStep]:
     if kind == "Strip":
         return [Strip(flag_of(entry, "strip_left", True), flag_of(entry, "strip_right", True))]
     if kind == "Prepend":
-        return [Prepend(text_of(entry, "prepend"))]
+        content = text_of(entry, "prepend")
+        if len(content) > _LONGEST_PREFIX:
+            raise TokenizerError(f"Prepend: {len(content):,} characters; at most {_LONGEST_PREFIX:,} are supported")
+        return [Prepend(content)]
     if kind == "BertNormalizer":
         lowercase = flag_of(entry, "lowercase", True)
         strip = lowercase if entry.get("strip_accents") is None else flag_of(entry, "strip_accents", lowercase)

@@ -17,6 +17,9 @@ MODELS = "BPE, Unigram, WordPiece and WordLevel"
 """Those that are supported."""
 
 
+MOST_PARTS = 256
+"""The most members of a ``Sequence``.  Real files have up to twenty; each goes through every text."""
+
 _VOCABULARY = ("vocab", "merges")
 
 
@@ -56,7 +59,10 @@ def parts_of(entry: Any, key: str) -> list[Any]:
     if not isinstance(parts, list):
         raise TokenizerError(f'a Sequence without "{key}"')
     # json.loads limits the depth.
-    return [part for inner in parts for part in parts_of(inner, key)]
+    found = [part for inner in parts for part in parts_of(inner, key)]
+    if len(found) > MOST_PARTS:
+        raise TokenizerError(f'"{key}" has {len(found):,} parts; at most {MOST_PARTS} are supported')
+    return found
 
 
 def text_of(entry: dict[str, Any], key: str) -> str:

@@ -136,16 +136,19 @@ class ReplaceRegex(TextStep):
     new: str
 
     def apply(self, text: str, first: bool) -> str:
-        return "".join(self.new if hit else part for part, hit in self._parts(text))
+        parts = self._parts(text)
+        _check_made(sum(hit for _, hit in parts) * len(self.new), text)
+        return "".join(self.new if hit else part for part, hit in parts)
 
     def align(self, text: str, first: bool) -> tuple[str, Spans]:
+        replaced = self.apply(text, first)
         spans: Spans = []
         place = 0
         for part, hit in self._parts(text):
             after = place + len(part)
             spans += [(after - 1, after)] * len(self.new) if hit else [(i, i + 1) for i in range(place, after)]
             place = after
-        return self.apply(text, first), spans
+        return replaced, spans
 
     def _parts(self, text: str) -> list[tuple[str, bool]]:
         data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)

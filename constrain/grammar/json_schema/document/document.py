@@ -363,6 +363,8 @@ def parse(text: str | bytes) -> Any:
     except json.JSONDecodeError as error:
         raise SchemaError(f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
-        raise SchemaError(f"the JSON text is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
+        raise SchemaError(
+            f"the JSON text is nested too deeply to be read; schemas may be {MAX_DEPTH} levels deep"
+        ) from None
     except ValueError as error:
         raise SchemaError(f"invalid JSON: {error}") from None
