@@ -32,11 +32,18 @@ class Written(NamedTuple):
         The JSON of the other value that it may be.
     value : JSON value
         That value.
+    is_foreign : bool
+        Whether it is written as Python writes it, and not as JSON: then it is that value only where no string is valid.
     """
 
     text: str
     json: str | None
     value: Any
+    is_foreign: bool = False
+
+    def unknown(self) -> Any:
+        """What it is where nothing is known of it."""
+        return self.text if self.json is None or self.is_foreign else self.value
 
 
 class ArgumentSchema:
@@ -66,7 +73,7 @@ class ArgumentSchema:
         """
         if all(each.json is None for each in written.values()):
             return {name: each.text for name, each in written.items()}
-        best, least = {name: each.text if each.json is None else each.value for name, each in written.items()}, -1
+        best, least = {name: each.unknown() for name, each in written.items()}, -1
         for node in self._objects():
             found = {name: self._value(node, name, each) for name, each in written.items()}
             misfits = sum(not fits for _, fits in found.values()) + len(node.required.keys() - found.keys())
@@ -77,9 +84,13 @@ class ArgumentSchema:
     def _value(self, node: ObjectNode, name: str, written: Written) -> tuple[Any, bool]:
         """An argument as an alternative of the schema has it, and whether it is valid there."""
         handle = member(node, name)
-        if written.json is not None and self._allows_json(handle, written.json):
+        is_text = (written.json is None or written.is_foreign) and self._allows_text(handle, written.text)
+        if not is_text and written.json is not None and self._allows_json(handle, written.json):
             return written.value, True
-        return written.text, self._allows(handle, Instance("string", written.text))
+        return written.text, is_text or self._allows_text(handle, written.text)
+
+    def _allows_text(self, handle: Handle, text: str) -> bool:
+        return self._allows(handle, Instance("string", text))
 
     def _allows_json(self, handle: Handle, text: str) -> bool:
         try:

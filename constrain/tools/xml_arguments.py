@@ -11,6 +11,9 @@ from constrain.tools.json_values import read_json
 
 _SPACE = " \t\r\n"
 
+_PYTHON = {"True": ("true", True), "False": ("false", False), "None": ("null", None)}
+"""How some templates write these in past calls, which a model may copy."""
+
 
 class NotYet(Exception):
     """The text ends before the arguments do."""
@@ -106,6 +109,8 @@ def _written(text: str, kinds: set[str], style: XmlStyle) -> Written:
         string = string.removeprefix("\n").removesuffix("\n")
     if kinds == {"string"}:
         return Written(string, None, None)
+    if text.strip(_SPACE) in _PYTHON:
+        return Written(string, *_PYTHON[text.strip(_SPACE)], is_foreign=True)
     try:
         value = read_json(text)
     except ValueError:

@@ -157,6 +157,56 @@ def test_text_that_may_be_left_out_of_a_tag_ends_with_its_first_end() -> None:
         assert not fits(grammar, f"<{said}b")
 
 
+def test_text_anywhere_in_a_tag_holds_no_end_of_it() -> None:
+    text: dict[str, Any] = {"type": "any_text"}
+    mark = {"type": "const_string", "value": "x"}
+    call = {"type": "tag", "begin": "[x", "content": {"type": "const_string", "value": "1"}, "end": "]"}
+    calls = {"type": "triggered_tags", "triggers": ["[x"], "tags": [call]}
+    few = {"type": "repeat", "content": {**text, "max_chars": 1}, "min": 1, "max": 3}
+    marked = [{"type": "sequence", "elements": elements} for elements in ([mark, text], [text, mark])]
+    choice = {"type": "or", "elements": [mark, text]}
+    for content, said in (
+        ({"type": "star", "content": text}, ("", "a", "ab")),
+        ({"type": "plus", "content": text}, ("", "a", "ab")),
+        ({"type": "repeat", "content": text, "min": 2, "max": 3}, ("", "a", "ab")),
+        ({"type": "repeat", "content": text, "min": 0, "max": -1}, ("", "a", "ab")),
+        (few, ("", "a", "abc")),
+        ({"type": "star", "content": marked[0]}, ("", "x", "xaxb")),
+        ({"type": "plus", "content": marked[0]}, ("x", "xa", "xaxb")),
+        ({"type": "star", "content": marked[1]}, ("", "x", "axbx")),
+        ({"type": "star", "content": choice}, ("", "x", "xab")),
+        ({"type": "plus", "content": calls}, ("", "a", "[x1]", "a[x1]b[x1]")),
+        ({"type": "sequence", "elements": [calls, mark]}, ("x", "[x1]ax")),
+        ({"type": "optional", "content": {"type": "plus", "content": {**text, "excludes": ["c"]}}}, ("", "a", "ab")),
+        # A text is free between the patterns of a dispatch, and not behind one of them.
+        ({"type": "dispatch", "rules": [["[x", text]], "loop": False}, ("", "a", "a>b", "[xa")),
+    ):
+        grammar = compiled({"type": "tag", "begin": "<", "content": content, "end": ["</a>", ">"]})
+        for each in said:
+            for end in ("</a>", ">"):
+                assert fits(grammar, f"<{each}{end}"), (content, each)
+        for each in ("ax</a>x", "x>ax", "[x1]>x", "[xa>b"):
+            if content["type"] != "dispatch" or each == "[xa>b":
+                assert not fits(grammar, f"<{each}>"), (content, each)
+
+
+def test_texts_one_behind_the_other_end_with_the_first_end_of_the_tag() -> None:
+    for kind in ("star", "plus", "optional"):
+        grammar = compiled(
+            {
+                "type": "tag",
+                "begin": "<",
+                "content": {"type": kind, "content": {"type": "any_text"}},
+                "end": ["aba", ">"],
+            }
+        )
+        assert fits(grammar, "<abbaba")
+        assert not begins(grammar, "<ababa")
+    never = {"type": "repeat", "content": {"type": "any_text"}, "min": 0, "max": 0}
+    assert fits(compiled({"type": "tag", "begin": "<", "content": never, "end": ">"}), "<>")
+    assert not begins(compiled({"type": "tag", "begin": "<", "content": never, "end": ">"}), "<a")
+
+
 def test_text_with_a_number_of_characters() -> None:
     grammar = compiled({"type": "tag", "begin": "(", "content": {"type": "any_text", "max_chars": 2}, "end": ")"})
     assert fits(grammar, "(éé)")

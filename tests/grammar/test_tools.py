@@ -313,6 +313,37 @@ def test_what_is_json_in_xml_is_what_the_grammar_allows_there(schema: Any, writt
 
 
 @pytest.mark.parametrize(
+    ("schema", "written", "value"),
+    [
+        ({"type": "boolean"}, "True", True),
+        ({"type": "boolean"}, "\nFalse\n", False),
+        ({"type": ["integer", "null"]}, "None", None),
+        ({"anyOf": [{"const": False}, {"type": "string", "pattern": "^[a-z]*$"}]}, "False", False),
+        # A string, where that is valid; and where neither is.
+        ({"type": "string"}, "True", "True"),
+        ({"type": ["boolean", "string"]}, "True", "True"),
+        ({"type": "integer"}, "True", "True"),
+        ({"const": True}, "False", "False"),
+        ({}, "None", "None"),
+    ],
+)
+def test_what_python_writes_for_a_value_in_xml_is_that_value_where_no_string_is_valid(
+    schema: Any, written: str, value: Any
+) -> None:
+    parameters = {"type": "object", "properties": {"x": schema}}
+    text = f"<tool_call>\n<function=f>\n<parameter=x>{written}</parameter>\n</function>\n</tool_call>"
+    [call] = parse(text, "qwen3_coder", [{"name": "f", "parameters": parameters}]).calls
+    assert call.arguments == {"x": value}
+    assert type(call.arguments["x"]) is type(value)
+    # Nothing is known of the tool: it is a string.
+    assert parse(text, "qwen3_coder").calls[0].arguments == {"x": written.strip()}
+    typed = f'<｜DSML｜parameter name="x" string="false">{written}</｜DSML｜parameter>\n'
+    text = f'<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n{typed}</｜DSML｜invoke>\n</｜DSML｜function_calls>'
+    [call] = parse(text, "deepseek_v3.2", [{"name": "f", "parameters": parameters}]).calls
+    assert call.arguments["x"] == value or call.arguments["x"] == written
+
+
+@pytest.mark.parametrize(
     ("parameters", "arguments"),
     [
         ({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"x": {"type": "string"}}}}}, {"x": "5", "k": 1}),

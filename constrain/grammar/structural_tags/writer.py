@@ -2,7 +2,8 @@
 
 Where text is free, it is free up to a string that means something: a trigger, or the end of the tag around it.  So what
 is free and the string behind it are one lexeme (:mod:`~constrain.grammar.free_text`), and a format is written either
-alone (:meth:`Writer.write`) or together with the ends of its tag (:meth:`Writer.write_through`).
+alone (:meth:`Writer.write`) or together with the ends of its tag (:meth:`Writer.write_through`).  No free text within a
+tag holds an end of it, wherever it stands there: in the first part of a sequence, in any repetition.
 
 A token is never a part of a text, so a token that ends a tag stands behind the content, and only has to be kept out of
 what is any tokens.
@@ -10,7 +11,9 @@ what is any tokens.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Sequence as SequenceOf
+from contextlib import contextmanager
 from itertools import product
 
 from constrain.errors import GrammarError, SchemaError
@@ -71,7 +74,8 @@ class Writer:
 
     def __init__(self, builder: EmbeddingBuilder) -> None:
         self._builder = builder
-        # The token that ends the innermost tag around what is being written, if a token does.
+        # The innermost tag around what is being written: the strings that end it, or the token that does.
+        self._stops: Ends = ()
         self._until: TokenOnce | None = None
 
     def write(self, format: Format) -> Symbol:
@@ -100,8 +104,8 @@ class Writer:
             return self._builder.sequence([*map(self.write, before), self._symbol(last, ends)])
         if isinstance(format, Or):
             return self._builder.choice([(self._symbol(each, ends),) for each in format.elements])
-        if isinstance(format, Repeated) and (format.low, format.high) == (0, 1) and ends is not None:
-            return self._builder.choice([(self._symbol(format.content, ends),), self._end(ends)])
+        if isinstance(format, Repeated) and not isinstance(format.content, ExcludeToken):
+            return self._repeated(format, ends)
         symbol = self._closed(format)
         return symbol if ends is None else self._builder.sequence((symbol, *self._end(ends)))
 
@@ -129,11 +133,8 @@ class Writer:
         if isinstance(format, Sequence):
             return builder.sequence([])
         if isinstance(format, Repeated):
-            if max(format.low, format.high or 0) > MAX_REPEAT:
-                raise SchemaError(f"more than {MAX_REPEAT} repetitions are not supported", format.pointer)
-            if isinstance(format.content, ExcludeToken):
-                return self._some_tokens(format.content, format.low, format.high)
-            return builder.repeat(self.write(format.content), format.low, format.high)
+            assert isinstance(format.content, ExcludeToken)
+            return self._some_tokens(format.content, format.low, format.high)
         if isinstance(format, Tag):
             return builder.sequence(self._tag(format, 0))
         if isinstance(format, TagsWithSeparator):
@@ -148,6 +149,23 @@ class Writer:
             return self._token_triggered_tags(format)
         assert isinstance(format, TokenDispatch)
         return self._token_dispatch(format)
+
+    def _repeated(self, format: Repeated, ends: Ends | None) -> Symbol:
+        """A format several times.  The end of the tag is written together with the last time."""
+        builder, content, low, high = self._builder, format.content, format.low, format.high
+        if max(low, high or 0) > MAX_REPEAT:
+            raise SchemaError(f"more than {MAX_REPEAT} repetitions are not supported", format.pointer)
+        if isinstance(content, AnyText) and content == AnyText(content.pointer) and high != 0:
+            # Texts one behind the other are a text, which ends with its first end, even if two of them share that.
+            return self._symbol(content, ends)
+        if ends is None or high == 0:
+            return builder.sequence((builder.repeat(self.write(content), low, high), *self._end(ends or ("",))))
+        last = self._symbol(content, ends)
+        some: Right = (last,)
+        if high != 1:
+            before = builder.repeat(self.write(content), max(low - 1, 0), None if high is None else high - 1)
+            some = (before, last)
+        return builder.sequence(some) if low else builder.choice([some, self._end(ends)])
 
     # -- with tokens -------------------------------------------------------------------------------
 
@@ -255,15 +273,19 @@ class Writer:
     def _tag(self, tag: Tag, skip: int) -> Right:
         """A tag without the first ``skip`` characters."""
         begin = (self._token(tag.begin),) if isinstance(tag.begin, TokenOnce) else self._literal(tag.begin[skip:])
-        around = self._until
         if isinstance(tag.ends, TokenOnce):
-            self._until = tag.ends
-            content: Right = (self.write(tag.content), self._token(tag.ends))
-        else:
-            self._until = None
-            content = (self.write_through(tag.content, tag.ends),)
-        self._until = around
-        return (*begin, *content)
+            with self._within((), tag.ends):
+                return (*begin, self.write(tag.content), self._token(tag.ends))
+        with self._within(tuple(filter(None, tag.ends)), None):
+            return (*begin, self.write_through(tag.content, tag.ends))
+
+    @contextmanager
+    def _within(self, stops: Ends, until: TokenOnce | None) -> Iterator[None]:
+        """What is written now stands in a tag with these ends."""
+        around = self._stops, self._until
+        self._stops, self._until = stops, until
+        yield
+        self._stops, self._until = around
 
     def _check_ends(self, ends: Ends | None, format: Format) -> None:
         if ends is not None and not any(ends):
@@ -279,14 +301,14 @@ class Writer:
 
     def _limited_text(self, format: AnyText, tokens: int, ends: Ends | None) -> Symbol:
         """Text that is over after so many tokens, and then the end of the tag, which does not count."""
-        some = tuple(filter(None, ends or ()))
+        some = () if ends is None else self._stops
         found = next((pair for pair in product((*format.excludes, *some), some) if _overlap(*pair)), None)
         if found is not None:
             # Where the text is followed by an end, there would be another one before it.
             raise SchemaError(
                 f"not supported beside {found[0]!r} and {found[1]!r}, which may overlap", f"{format.pointer}/max_tokens"
             )
-        alone = self._lexeme(text_without((*format.excludes, *some), format.max_chars), "text")
+        alone = self._lexeme(text_without((*format.excludes, *self._stops), format.max_chars), "text")
         text = self._limited(alone, tokens, f"{format.pointer}/max_tokens")
         ways = [(text, *self._end(some))] if some else []
         if not some or ends is None or "" in ends:
@@ -295,13 +317,13 @@ class Writer:
 
     def _free_text(self, triggers: Ends, excludes: Ends, ends: Ends | None, max_chars: int | None = None) -> Right:
         """Text in which no trigger occurs, to the end of a tag, or as far as it goes if ``ends`` is None."""
-        some = tuple(filter(None, ends or ()))
+        some = self._stops
         alone = self._lexeme(text_without((*triggers, *excludes, *some), max_chars), "text")
-        if not some:
+        if ends is None or not some:
             return (alone,)
         name = f"text to {' or '.join(map(repr, some))}"
         through = self._lexeme(text_through(some, (*triggers, *some), excludes, max_chars), name)
-        return (through,) if ends is not None and "" not in ends else (self._builder.choice([(through,), (alone,)]),)
+        return (through,) if "" not in ends else (self._builder.choice([(through,), (alone,)]),)
 
     def _loop(
         self,
@@ -326,7 +348,7 @@ class Writer:
         """
         builder = self._builder
         triggers = tuple(trigger for trigger, _ in rules)
-        stops = (*triggers, *filter(None, ends or ()))
+        stops = (*triggers, *self._stops)
         parts = self._triggered(rules, stops, excludes)
         end = () if ends is None else self._end(ends)
         free = self._free_text(triggers, excludes, ends)
@@ -384,7 +406,9 @@ class Writer:
             if pattern not in alive:
                 pointer = f"{format.pointer}/rules/{index}/0"
                 raise SchemaError(f"within {pattern!r} another pattern comes to its end", pointer)
-        return self._loop(list(rules.items()), format.excludes, None, None, not format.loop)
+        # The text between its patterns may hold an end of the tag.
+        with self._within((), self._until):
+            return self._loop(list(rules.items()), format.excludes, None, None, not format.loop)
 
     def _tags_with_separator(self, format: TagsWithSeparator) -> Symbol:
         builder = self._builder
