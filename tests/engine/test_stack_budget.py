@@ -11,6 +11,8 @@ from lark.indenter import PythonIndenter
 import constrain
 from bench.fuzz import lexing
 from constrain.engine.conditions.budget import stack_budget
+from constrain.engine.conditions.budget.stack_completions import StackCompletions
+from constrain.engine.history import Place
 from tests.engine.test_stack_completions import BYTES, JSON, LIST, PYTHON, compiled
 
 END = 256
@@ -98,3 +100,28 @@ def test_bytes_cost_what_is_said_and_are_given_back() -> None:
     twin = constrain.Matcher(compiled(LIST), max_tokens=4).fork()
     assert twin.accept_bytes(b"[12")
     assert allowed(twin) == [ord("]")]
+
+
+def test_where_memory_ends_a_search_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgetting gives all other numbers, in the middle of a search too."""
+    original, seen = StackCompletions._search, []
+
+    def search(self: StackCompletions, place: Place, effort: int) -> list[int] | None:
+        seen.append(place)
+        if len(seen) % 50 == 1:
+            self._compiled.compact()
+        return original(self, place, effort)
+
+    monkeypatch.setattr(StackCompletions, "_search", search)
+    for seed in range(3):
+        grammar = compiled(JSON)
+        seen.clear()
+        generated(grammar, 12, random.Random(seed))
+        assert grammar.generation > 0
+    monkeypatch.setattr(StackCompletions, "_search", lambda self, *_: self._compiled.compact() or self.check_room())
+    matcher = constrain.Matcher(grammar)
+    assert matcher.accept_bytes(b'{"a')
+    with pytest.raises(constrain.LimitError, match="within the limit on memory"):
+        matcher.completion()
+    monkeypatch.setattr(StackCompletions, "_search", original)
+    assert bytes(matcher.completion()) == b'":0}'

@@ -33,7 +33,7 @@ from constrain.engine.conditions.budget.known_completions import (
     tokens_from,
 )
 from constrain.engine.conditions.budget.masks import allow_only
-from constrain.engine.conditions.budget.stack_completions import stack_completions
+from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
 from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_at_start, unique_keys_of
@@ -217,7 +217,7 @@ def shortest_completion(cursor: Walk) -> list[int]:
     budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
     if compiled.ir.parse_table is not None:
         plan = None if budget is None else budget.account.plan(cursor._steps)
-        return list(plan or stack_completions(compiled).tokens(cursor))
+        return list(plan or once_more(lambda: stack_completions(compiled).tokens(cursor)))
     count = tokens_from(compiled, cursor)
     found: list[int] | None = None
     distinct = _without_repeated_keys(cursor)

@@ -18,6 +18,7 @@ from constrain.engine.conditions.budget.stack_completions import (
     NoCompletionError,
     SearchLimitError,
     StackCompletions,
+    once_more,
     stack_completions,
 )
 from constrain.engine.conditions.budget.token_costs import StateCosts, TokenCosts
@@ -58,6 +59,9 @@ class StackTokenCosts(TokenCosts):
         return found if len(found) <= most else None
 
     def _new(self, compiled: GrammarTables, place: Place, most: int, is_known: bool) -> StateCosts:
+        return once_more(lambda: self._costs_at(compiled, place, most))
+
+    def _costs_at(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts:
         with compiled.keeping_numbers():
             count = compiled.run_at(place, reached_states)
             listed = compiled._tables.array(TOKEN_COSTS)[:count].copy()
@@ -88,7 +92,7 @@ class StackBudget(Budget):
 
     def _begin(self, cursor: Walk) -> None:
         self._costs = cursor.compiled.kept(StackTokenCosts)
-        plan = self._costs.completions.tokens(cursor)
+        plan = once_more(lambda: self._costs.completions.tokens(cursor))
         if len(plan) > self.most:
             raise too_few(self.most, len(plan))
         if self._costs.surely(cursor) > self.most:
@@ -100,14 +104,14 @@ class StackBudget(Budget):
             return account.with_plan(steps + 1, [])
         if token == account.planned(steps):
             return account
-        found = self._costs.completion(behind, most)
+        found = once_more(lambda: self._costs.completion(behind, most))
         return None if found is None else account.with_plan(steps + 1, found)
 
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
         account, steps = self.account, cursor._steps
         rest = self._rest_of_plan(cursor, account, data)
         if rest is None and self._costs.surely(behind) > most:
-            rest = self._costs.completion(behind, most)
+            rest = once_more(lambda: self._costs.completion(behind, most))
             if rest is None:
                 return None
         return account.with_plan(steps + 1, rest or [])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,8 @@ _FIRST_BYTES = 16
 _LONGER = 4
 """A way that is found so may have fewer than so many bytes more than expected."""
 
+_Result = TypeVar("_Result")
+
 _UNKNOWN: Final = [-1]
 
 # A stack: the state on top, and the Earley set below it.
@@ -91,6 +93,21 @@ class NoCompletionError(ConstrainError):
 
 class SearchLimitError(LimitError):
     """A search took more steps than it may."""
+
+
+class _NoRoomError(LimitError):
+    """Memory ran out, and what is not needed was forgotten: all has other numbers now."""
+
+
+def once_more(work: Callable[[], _Result]) -> _Result:
+    """What ``work`` returns; it begins again if memory ran out, as much is free then.
+
+    Raises LimitError if that was not enough.
+    """
+    try:
+        return work()
+    except _NoRoomError:
+        return work()
 
 
 class _Way(NamedTuple):
@@ -282,9 +299,9 @@ class StackCompletions:
             )
 
     def check_room(self) -> None:
-        """Raise LimitError if memory ran out, so that numbers that a search goes by are no longer good."""
+        """Raise an error, of which :func:`once_more` knows, if numbers that a search goes by are no longer good."""
         if self._compiled.generation != self._generation:
-            raise LimitError("within the limit on memory (limit_bytes) no completion can be searched for")
+            raise _NoRoomError("within the limit on memory (limit_bytes) no completion can be searched for")
 
     # -- estimates -------------------------------------------------------------------------------
 
