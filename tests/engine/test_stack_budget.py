@@ -11,8 +11,8 @@ from lark.indenter import PythonIndenter
 import constrain
 from bench.fuzz import lexing
 from constrain.engine.conditions.budget import stack_budget
-from constrain.engine.conditions.budget.stack_completions import StackCompletions
 from constrain.engine.history import Place
+from constrain.engine.parser import configurations
 from tests.engine.test_stack_completions import BYTES, JSON, LIST, PYTHON, compiled
 
 END = 256
@@ -104,24 +104,26 @@ def test_bytes_cost_what_is_said_and_are_given_back() -> None:
 
 def test_where_memory_ends_a_search_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forgetting gives all other numbers, in the middle of a search too."""
-    original, seen = StackCompletions._search, []
+    original, pushed, each = constrain.CompiledGrammar.run_at, 0, 1_000
 
-    def search(self: StackCompletions, place: Place, effort: int) -> list[int] | None:
-        seen.append(place)
-        if len(seen) % 50 == 1:
-            self._compiled.compact()
-        return original(self, place, effort)
+    def run_at(self: constrain.CompiledGrammar, place: Place, kernel: object, *arguments: object) -> int:
+        nonlocal pushed
+        pushed += kernel is configurations.push_byte
+        if pushed % each == 1:
+            pushed += 1
+            self._collect(64)
+        return original(self, place, kernel, *arguments)
 
-    monkeypatch.setattr(StackCompletions, "_search", search)
+    monkeypatch.setattr(constrain.CompiledGrammar, "run_at", run_at)
     for seed in range(3):
         grammar = compiled(JSON)
-        seen.clear()
+        pushed = 0
         generated(grammar, 12, random.Random(seed))
         assert grammar.generation > 0
-    monkeypatch.setattr(StackCompletions, "_search", lambda self, *_: self._compiled.compact() or self.check_room())
     matcher = constrain.Matcher(grammar)
     assert matcher.accept_bytes(b'{"a')
+    pushed, each = 0, 2
     with pytest.raises(constrain.LimitError, match="within the limit on memory"):
         matcher.completion()
-    monkeypatch.setattr(StackCompletions, "_search", original)
+    pushed, each = 0, 1_000
     assert bytes(matcher.completion()) == b'":0}'

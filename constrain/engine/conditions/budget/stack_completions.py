@@ -221,8 +221,7 @@ class StackCompletions:
         self._left = self._effort
         expected = self._estimate(begin)
         for byte in list(self._first_bytes):
-            self._spend()
-            there = self._compiled.run_at(self._here, states.push_byte, byte)
+            there = self._push_byte(byte)
             way = self._byte_ways.get(there)
             if way is not None and way.left < expected + _LONGER:
                 return self._note_ways(begin, there, {there: (byte, begin, 1)}, self._byte_ways)
@@ -275,8 +274,7 @@ class StackCompletions:
 
     def _byte_steps(self) -> Iterator[tuple[int, int]]:
         for byte in self._bytes:
-            self._spend()
-            there = self._compiled.run_at(self._here, states.push_byte, byte)
+            there = self._push_byte(byte)
             if there > 0:
                 yield byte, there
 
@@ -284,22 +282,33 @@ class StackCompletions:
         vocabulary = self._compiled.vocabulary
         mask = np.zeros((1, words_for(vocabulary.size)), np.int32)
         write_mask(self._compiled, self._here, mask, 0)
+        self.check_room()
         for token in ids_in_mask(mask[0]).tolist():
             if vocabulary.kinds[token] == NORMAL:
                 self._spend()
-                yield token, push_token(self._compiled, self._here, token) & STATE_BITS
+                there = push_token(self._compiled, self._here, token) & STATE_BITS
+                self.check_room()
+                yield token, there
+
+    def _push_byte(self, byte: int) -> int:
+        self._spend()
+        there = self._compiled.run_at(self._here, states.push_byte, byte)
+        self.check_room()
+        return there
 
     def _spend(self) -> None:
         spend()
         self._left -= 1
-        self.check_room()
         if self._left < 0:
             raise SearchLimitError(
                 'no completion of the text was found in time: its grammar (lexing="longest") is too hard'
             )
 
     def check_room(self) -> None:
-        """Raise an error, of which :func:`once_more` knows, if numbers that a search goes by are no longer good."""
+        """Raise an error, of which :func:`once_more` knows, if numbers that a search goes by are no longer good.
+
+        Each step may find that memory ended, and have all that is not needed forgotten.
+        """
         if self._compiled.generation != self._generation:
             raise _NoRoomError("within the limit on memory (limit_bytes) no completion can be searched for")
 
