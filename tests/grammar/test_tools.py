@@ -94,6 +94,8 @@ WRITTEN = {
     '<function=get_time>{"zone": "UTC"}</function>',
     "firefunction": 'functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, '
     '{"name": "get_time", "arguments": {"zone": "UTC"}}]',
+    "gigachat3.1": '<|function_call|>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
+    '<|function_call|>{"name": "get_time", "arguments": {"zone": "UTC"}}',
     "command_r7b": "<|START_ACTION|>[\n"
     '    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris", "days": 3}},\n'
     '    {"tool_call_id": "1", "tool_name": "get_time", "parameters": {"zone": "UTC"}}\n]<|END_ACTION|>',

@@ -15,6 +15,7 @@ from constrain.grammar.tools.styles import (
     firefunction,
     functionary_v3_1,
     gemma3,
+    gigachat3_1,
     glm4_5,
     granite3,
     hermes,
@@ -61,6 +62,7 @@ _MODULES = (
     functionary_v3_1,
     firefunction,
     command_r7b,
+    gigachat3_1,
 )
 
 STYLES: dict[str, ToolStyle] = {module.STYLE.name: module.STYLE for module in _MODULES}
