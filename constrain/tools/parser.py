@@ -297,9 +297,11 @@ class TurnParser:
             if may_go_on(before, rest):
                 return True
             begin = re.match(f"{pattern_of(before)}([A-Za-z0-9_.:/-]*)", rest, re.ASCII)
-            # What stands behind the name may begin with characters of a name.
-            ends = () if begin is None else range(begin.start(1), begin.end() + 1)
-            if any(may_go_on(between, rest[end:]) for end in ends):
+            if begin is None:
+                continue
+            # The name goes on; or what stands behind it has begun, perhaps with characters of a name.
+            ends = range(begin.start(1), begin.end() + 1)
+            if begin.end() == len(rest) or any(may_go_on(between, rest, end) for end in ends):
                 return True
         return False
 

@@ -582,6 +582,19 @@ def test_styles_that_tell_nothing_apart(parts: dict[str, Any], message: str) -> 
         ToolStyle(**{**whole, **parts})
 
 
+@pytest.mark.parametrize("style", ["kimi_k2", "glm4.5", "mistral_args"])
+def test_a_name_that_does_not_end(style: str) -> None:
+    begin = WRITTEN[style][: WRITTEN[style].index("get_weather")]
+    parser = TurnParser(style)
+    parser.feed(begin)
+    for _ in range(2_000):
+        assert parser.feed("a1:2.") == []
+    assert parser.feed(" is no name")
+    parser.finish()
+    assert parser.turn == parse(f"{begin}{'a1:2.' * 2_000} is no name", style)
+    assert parser.turn.calls == []
+
+
 def test_arguments_that_cannot_be_read_back() -> None:
     style = ToolStyle("mine", (("<c>", "|"),), ("</c>",), "<c>", arguments="cohere_xml")
     assert constrain.Grammar.from_tools([TIME], style=style)

@@ -148,9 +148,8 @@ def pieces(text: str) -> list[tuple[bool, str]]:
     return found
 
 
-def may_go_on(text: str, written: str) -> bool:
-    """Whether what is written is, or may become, a string of a style."""
-    at = 0
+def may_go_on(text: str, written: str, at: int = 0) -> bool:
+    """Whether what is written from a place on is, or may become, a string of a style."""
     for is_pattern, part in pieces(text):
         if at == len(written):
             return True
@@ -161,7 +160,7 @@ def may_go_on(text: str, written: str) -> bool:
         elif written.startswith(part, at):
             at += len(part)
         else:
-            return part.startswith(written[at:])
+            return len(written) - at < len(part) and part.startswith(written[at:])
     return at == len(written)
 
 
