@@ -13,7 +13,7 @@ from constrain.grammar.json_events import JsonReader
 from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
 from constrain.grammar.tools.definitions import read_tools
 from constrain.grammar.tools.front_end import style_named
-from constrain.grammar.tools.style import ToolStyle, pattern_of
+from constrain.grammar.tools.style import ToolStyle, may_go_on, pattern_of, pieces
 from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.json_scanner import JsonScanner
 from constrain.tools.json_values import read_json
@@ -157,7 +157,7 @@ class TurnParser:
         self._scanner: JsonScanner | None = None
         self._name = ""
         forms = "|".join(
-            f"{re.escape(before)}(?P<name{number}>[A-Za-z0-9_.:/-]+?){pattern_of(between)}"
+            f"{pattern_of(before)}(?P<name{number}>[A-Za-z0-9_.:/-]+?){pattern_of(between)}"
             for number, (before, between) in enumerate(self._style.forms)
         )
         # Where nothing stands between, the name goes on as far as it can.
@@ -165,9 +165,8 @@ class TurnParser:
         self._head = re.compile(f"(?:{forms}){ahead}", re.ASCII)
         self._ends = re.compile("|".join(pattern_of(end) for end in self._style.ends))
         section = self._style.section
-        self._starts = tuple(
-            dict.fromkeys([section.begin] if section is not None else [before for before, _ in self._style.forms])
-        )
+        begins = [section.begin] if section is not None else [pieces(before)[0][1] for before, _ in self._style.forms]
+        self._starts = tuple(dict.fromkeys(begins))
 
     def feed(self, piece: str) -> list[Event]:
         """Read on; what the piece brought."""
@@ -244,8 +243,9 @@ class TurnParser:
             if self._may_begin(before):
                 self._step = self._begin_text
                 return False
-            # Either a text or a call.
-            self._step = self._read_framed if self._take(before) else self._begin_call
+            # Either a text or a call (or a section).
+            calls = self._begin_call if self._style.section is None else self._read_text
+            self._step = self._read_framed if self._take(before) else calls
         return True
 
     def _begin_call(self) -> bool:
@@ -294,18 +294,21 @@ class TurnParser:
         """Whether the head of a call may go on behind the end of what is there."""
         rest = self._buffer[place:]
         for before, between in self._style.forms:
-            if not rest.startswith(before):
+            if may_go_on(before, rest):
+                return True
+            begin = re.match(f"{pattern_of(before)}([A-Za-z0-9_.:/-]*)", rest, re.ASCII)
+            if begin is None:
                 continue
-            name = re.match(r"[A-Za-z0-9_.:/-]*", rest[len(before) :], re.ASCII)
-            behind = rest[len(before) + (name.end() if name else 0) :]
-            if not behind or between.startswith(behind) or "{" in between:
-                return len(behind) <= len(between) + 32
+            # The name goes on; or what stands behind it has begun, perhaps with characters of a name.
+            ends = range(begin.start(1), begin.end() + 1)
+            if begin.end() == len(rest) or any(may_go_on(between, rest, end) for end in ends):
+                return True
         return False
 
     def _read_head(self) -> bool:
         head = self._head.match(self._buffer)
         if head is None:
-            if not self._is_last and (self._is_beginning_of_head(0) or self._any_begins()):
+            if not self._is_last and self._is_beginning_of_head(0):
                 return False
             return self._give_up()
         self._name = next(value for key, value in head.groupdict().items() if key.startswith("name") and value)
@@ -315,9 +318,6 @@ class TurnParser:
         self._scanner = None
         self._step = self._read_arguments
         return True
-
-    def _any_begins(self) -> bool:
-        return any(before.startswith(self._buffer) for before, _ in self._style.forms)
 
     def _give_up(self) -> bool:
         """What stands here is no call: it is text."""

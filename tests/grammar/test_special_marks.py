@@ -97,6 +97,41 @@ def test_a_call_that_begins_with_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("style", "names", "turn"),
+    [
+        (
+            "phi4",
+            ["<|tool_call|>", "<|/tool_call|>"],
+            f'<|tool_call|>[{{"name": "f", "arguments": {CALL}}}]<|/tool_call|>',
+        ),
+        (
+            "command_r7b",
+            ["<|START_THINKING|>", "<|END_THINKING|>", "<|START_ACTION|>", "<|END_ACTION|>", "<|END_RESPONSE|>"],
+            "<|START_THINKING|>hm<|END_THINKING|><|START_ACTION|>[\n"
+            f'    {{"tool_call_id": "10", "tool_name": "f", "parameters": {CALL}}}\n]<|END_ACTION|>',
+        ),
+        (
+            "seed_oss",
+            ["<seed:tool_call>", "</seed:tool_call>"],
+            "so <seed:tool_call>\n<function=f>\n<parameter=a>1</parameter>\n</function>\n</seed:tool_call>.",
+        ),
+    ],
+)
+def test_calls_that_end_with_text_before_a_token(style: str, names: list[str], turn: str) -> None:
+    compiled = _compiled(names, style)
+    assert _reads(compiled, turn, names)
+    # The last mark as text.
+    assert not _reads(compiled, turn, names[: -2 if style == "command_r7b" else -1])
+    assert not _reads(compiled, turn.replace("1", "x"), names)
+
+
+def test_free_text_does_not_end_with_text_before_a_token() -> None:
+    style = ToolStyle("x", (("<|x|>", ":"),), ("<|y|>",), "<|x|>", text=("<|t|>", "end<|y|>"))
+    with pytest.raises(ConstrainError, match=re.escape("the end 'end<|y|>' of free text is text")):
+        _compiled(["<|x|>", "<|y|>"], style)
+
+
+@pytest.mark.parametrize(
     ("names", "message"),
     [
         ("<|call|>", "special_tokens must be names"),

@@ -77,8 +77,31 @@ WRITTEN = {
     '<parameter name="zone">UTC</parameter>\n</invoke>\n</minimax:tool_call>',
     "phi4": '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, '
     '{"name": "get_time", "arguments": {"zone": "UTC"}}]<|/tool_call|>',
+    "seed_oss": "<seed:tool_call>\n<function=get_weather>\n<parameter=city>Paris</parameter>\n"
+    "<parameter=days>3</parameter>\n</function>\n</seed:tool_call>\n"
+    "<seed:tool_call>\n<function=get_time>\n<parameter=zone>UTC</parameter>\n</function>\n</seed:tool_call>",
+    "nemotron_nano_v2": '<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, '
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}]</TOOLCALL>',
+    "apriel": '<tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, '
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}]</tool_calls>',
+    "minimax_m1": '<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n'
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_calls>',
+    "granite3": '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, '
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}]',
+    "apertus": '<|tools_prefix|>[{"get_weather": {"city": "Paris", "days": 3}}, {"get_time": {"zone": "UTC"}}]'
+    "<|tools_suffix|>",
+    "functionary_v3.1": '<function=get_weather>{"city": "Paris", "days": 3}</function>'
+    '<function=get_time>{"zone": "UTC"}</function>',
+    "firefunction": 'functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, '
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}]',
+    "gigachat3.1": '<|function_call|>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
+    '<|function_call|>{"name": "get_time", "arguments": {"zone": "UTC"}}',
+    "command_r7b": "<|START_ACTION|>[\n"
+    '    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris", "days": 3}},\n'
+    '    {"tool_call_id": "1", "tool_name": "get_time", "parameters": {"zone": "UTC"}}\n]<|END_ACTION|>',
 }
 WRITTEN["deepseek_v3"] = WRITTEN["deepseek_r1"]
+WRITTEN["deepseek_v4"] = WRITTEN["deepseek_v3.2"].replace("function_calls>", "tool_calls>")
 
 
 def compiled(style: str, **options: Any) -> constrain.CompiledGrammar:
@@ -112,7 +135,7 @@ def test_calls_are_accepted_and_read_back(style: str) -> None:
     assert turn.calls == calls_of(style)
     assert (turn.text, turn.reasoning) == ("", "")
     # A text before the calls, if the style has it.
-    if style != "harmony":
+    if STYLES[style].text is None:
         said = "One moment. <b>"
         assert fits(grammar, said + text)
         assert parse(said + text, style, [WEATHER, TIME], reasoning=False).text == said
@@ -121,7 +144,7 @@ def test_calls_are_accepted_and_read_back(style: str) -> None:
 @pytest.mark.parametrize("style", WRITTEN)
 def test_choices_of_tools(style: str) -> None:
     text = WRITTEN[style]
-    final = "<|channel|>final<|message|>" if style == "harmony" else ""
+    final, _ = STYLES[style].text or ("", "")
     required = compiled(style, tool_choice="required", reasoning=False)
     assert fits(required, text)
     assert not fits(required, final + "Hello.")
@@ -196,6 +219,37 @@ def test_ids_of_calls_before_the_arguments_of_mistral() -> None:
     parser.finish()
     assert parser.turn == parse(turn, "mistral_args")
     assert (parser.turn.text, parser.turn.calls) == ("", [PARIS, UTC])
+
+
+def test_numbers_of_calls_before_the_names_of_command_r7b() -> None:
+    turn = WRITTEN["command_r7b"]
+    assert fits(compiled("command_r7b"), turn.replace('"1"', '"12"'))
+    assert not fits(compiled("command_r7b"), turn.replace('"1"', '""'))
+    assert not fits(compiled("command_r7b", parallel=False), turn)
+    for text, said in (("<|START_RESPONSE|>Hi<|END_RESPONSE|>", "Hi"), ("<|START_RESPONSE|>Hi", "Hi")):
+        assert fits(compiled("command_r7b"), text)
+        assert parse(text, "command_r7b").text == said
+    assert not fits(compiled("command_r7b"), "Hi")
+    parser = TurnParser("command_r7b")
+    for sign in turn:
+        parser.feed(sign)
+    assert parser.turn.calls == [PARIS, UTC]
+    assert parser.finish() == []
+    assert parse(turn.replace('"0"', '"x"'), "command_r7b").calls == []
+
+
+def test_a_pattern_before_a_name_without_a_section() -> None:
+    style = ToolStyle("mine", (("<c {id}>", "|"), ("<c:{number}>", "|")), ("</c>",), "<c")
+    grammar = constrain.Grammar.from_tools([WEATHER, TIME], style=style)
+    turn = 'so <c <c abcdefgh1>get_weather|{"city": "Paris", "days": 3}</c>\n<c:17>get_time|{"zone": "UTC"}</c>'
+    assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), turn.replace("<c <c", "<c"))
+    for text, said in ((turn, "so <c "), (turn.replace("<c <c", "<c"), "so ")):
+        parser = TurnParser(style)
+        for sign in text:
+            parser.feed(sign)
+        parser.finish()
+        assert parser.turn == parse(text, style)
+        assert (parser.turn.text, parser.turn.calls) == (said, [PARIS, UTC])
 
 
 @pytest.mark.parametrize("style", WRITTEN)
@@ -511,6 +565,7 @@ def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
         ({"forms": ()}, "has no forms of calls"),
         ({"ends": ()}, "has no ends of calls"),
         ({"forms": (("", "|"),)}, "what stands before a name is empty"),
+        ({"forms": (("{number}<c>", "|"),)}, "what stands before a name must begin with text"),
         ({"trigger": ""}, "trigger is empty"),
         ({"reasoning": Reasoning("<t>", "")}, "the end of thoughts is empty"),
         ({"reasoning": Reasoning("", "</t>")}, "the beginning of thoughts is empty"),
@@ -525,6 +580,19 @@ def test_styles_that_tell_nothing_apart(parts: dict[str, Any], message: str) -> 
     assert ToolStyle(**whole).arguments == "json"  # type: ignore[arg-type]
     with pytest.raises(ConstrainError, match=re.escape(message)):
         ToolStyle(**{**whole, **parts})
+
+
+@pytest.mark.parametrize("style", ["kimi_k2", "glm4.5", "mistral_args"])
+def test_a_name_that_does_not_end(style: str) -> None:
+    begin = WRITTEN[style][: WRITTEN[style].index("get_weather")]
+    parser = TurnParser(style)
+    parser.feed(begin)
+    for _ in range(2_000):
+        assert parser.feed("a1:2.") == []
+    assert parser.feed(" is no name")
+    parser.finish()
+    assert parser.turn == parse(f"{begin}{'a1:2.' * 2_000} is no name", style)
+    assert parser.turn.calls == []
 
 
 def test_arguments_that_cannot_be_read_back() -> None:

@@ -197,7 +197,7 @@ class _Turn:
     def _text_and_calls(self, tools: list[Tool], parallel: bool) -> Format:
         style = self._style
         if style.text is not None:
-            return Or("#", (self._text(), self._calls(tools, False)))
+            return Or("#", (self._text(), self._calls(tools, parallel)))
         tags = self._tags(tools)
         if style.section is not None:
             tags = [self._section(tags, parallel)]
@@ -223,7 +223,8 @@ class _Turn:
     def _tag(self, tool: Tool, before: str, between: str) -> Tag:
         """A call."""
         style, pointer = self._style, f"{tool.pointer}/{tool.keyword}"
-        first = next((part for is_pattern, part in pieces(between)[:1] if not is_pattern), "")
+        # A tag begins with text, up to the first pattern.
+        (_, begin), *rest = pieces(before + tool.name + between)
         value = JsonSchema(
             pointer,
             tool.parameters,
@@ -233,20 +234,13 @@ class _Turn:
             is_flexible=True,
             keyword="",
         )
-        content: Format = value
-        if first != between:
-            content = Sequence(pointer, (*_parts(between[len(first) :], pointer), value))
-        begin = before + tool.name + first
+        content: Format = Sequence(pointer, (*_parts(rest, pointer), value)) if rest else value
         plain = tuple(end for end in style.ends if not any(is_pattern for is_pattern, _ in pieces(end)))
         others = [end for end in style.ends if end not in plain]
         if not others:
             return Tag(pointer, begin, content, plain)
         ends: list[Format] = [ConstString(pointer, end) for end in plain]
-        for end in others:
-            parts = [
-                Regex(pointer, part) if is_pattern else ConstString(pointer, part) for is_pattern, part in pieces(end)
-            ]
-            ends.append(Sequence(pointer, tuple(parts)))
+        ends += [Sequence(pointer, _parts(pieces(end), pointer)) for end in others]
         return Tag(pointer, begin, Sequence(pointer, (content, Or(pointer, tuple(ends)))), ("",))
 
 
@@ -276,8 +270,6 @@ def _written(sign: str) -> str:
     return re.escape(sign) if sign.isprintable() else f"\\x{ord(sign):02x}"
 
 
-def _parts(text: str, pointer: str) -> tuple[Format, ...]:
-    """The formats of a string of a style."""
-    return tuple(
-        Regex(pointer, part) if is_pattern else ConstString(pointer, part) for is_pattern, part in pieces(text)
-    )
+def _parts(parts: list[tuple[bool, str]], pointer: str) -> tuple[Format, ...]:
+    """The formats of the pieces of a string of a style."""
+    return tuple(Regex(pointer, part) if is_pattern else ConstString(pointer, part) for is_pattern, part in parts)

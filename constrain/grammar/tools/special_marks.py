@@ -87,9 +87,9 @@ class SpecialMarks:
         content = self.rewrite(tag.content)
         if not any(map(self._holds, tag.ends)):
             return Tag(tag.pointer, "", content, tag.ends)
-        for end in tag.ends:
+        for end in tag.ends if isinstance(tag.content, AnyText) else ():
             if end and not self._begins(end):
-                raise ConstrainError(f"the end {end!r} is text beside ends that are tokens, or before one")
+                raise ConstrainError(f"the end {end!r} of free text is text beside ends that are tokens, or before one")
         ends = tuple(Sequence(tag.pointer, self._parts(end, tag.pointer)) for end in tag.ends)
         return Sequence(tag.pointer, (content, Or(tag.pointer, ends)))
 

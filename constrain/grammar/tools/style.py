@@ -13,6 +13,7 @@ NUMBER, ID = "{number}", "{id}"
 
 _PATTERNS = {NUMBER: "[0-9]+", ID: "[a-zA-Z0-9]{9}"}
 _PLACES = re.compile("|".join(map(re.escape, _PATTERNS)))
+_SIGNS = re.compile("[a-zA-Z0-9]*")
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class ToolStyle:
         Without a section: what stands between calls where there is no text.
     reasoning : Reasoning, optional
     text : (str, str)
-        What stands around free text that is not alone in the turn.  With it a turn is a text or a call.
+        What stands around free text that is not alone in the turn.  With it a turn is a text or a call (or a section).
     excludes : tuple of str
         What stands neither in free text nor in thoughts, beside the trigger and the marks of thoughts.
     notes : str
@@ -113,6 +114,9 @@ class ToolStyle:
         if self.arguments != "json":
             # XML is a list of arguments that goes on until its end.
             needed["the end of a call"] = [end.strip() for end in self.ends]
+        for before, _ in self.forms:
+            if before.startswith(tuple(_PATTERNS)):
+                raise ConstrainError(f"the style {self.name!r}: what stands before a name must begin with text")
         for what, texts in needed.items():
             if not all(texts):
                 raise ConstrainError(f"the style {self.name!r}: {what} is empty")
@@ -142,6 +146,22 @@ def pieces(text: str) -> list[tuple[bool, str]]:
     if last < len(text):
         found.append((False, text[last:]))
     return found
+
+
+def may_go_on(text: str, written: str, at: int = 0) -> bool:
+    """Whether what is written from a place on is, or may become, a string of a style."""
+    for is_pattern, part in pieces(text):
+        if at == len(written):
+            return True
+        if is_pattern:
+            found = _SIGNS.match(written, at)
+            assert found is not None
+            at = found.end()
+        elif written.startswith(part, at):
+            at += len(part)
+        else:
+            return len(written) - at < len(part) and part.startswith(written[at:])
+    return at == len(written)
 
 
 def pattern_of(text: str) -> str:
