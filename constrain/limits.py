@@ -7,10 +7,8 @@ being handed through all of them.  Outside of :func:`limited` it costs a look at
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 
 from constrain.errors import ConstrainError, LimitError
@@ -20,9 +18,6 @@ MAX_STEPS = 8_000_000
 
 # The clock is read once in so many steps.
 _SLICE = 128
-
-# Calls and returns that are a step where they are counted; they are seen one by one, which takes time itself.
-_CALLS_OF_A_STEP = 2
 
 
 class Deadline:
@@ -82,6 +77,10 @@ class _Work:
         self.until_look = _SLICE
         if self.left < 0:
             raise LimitError(f"the grammar is too large: {self.what} takes more than {MAX_STEPS:,} steps; simplify it")
+        self.look_at_time()
+
+    def look_at_time(self) -> None:
+        """Check the deadlines."""
         work: _Work | None = self
         while work is not None:
             if work.deadline is not None:
@@ -143,26 +142,7 @@ class limited:
             _current.reset(self._token)
 
 
-@contextmanager
-def counts_calls() -> Iterator[None]:
-    """In here each call is work, for libraries whose loops know nothing of :func:`spend`.
-
-    Calls are seen through Python's hook for profilers.  Where a profiler has it already, nothing is counted.  A library
-    may wrap the LimitError in an error of its own: :func:`check` raises it again.
-    """
-    if _current.get() is None or sys.getprofile() is not None:
-        yield
-        return
-    calls = 0
-
-    def count(*_: object) -> None:
-        nonlocal calls
-        calls += 1
-        if not calls % (_CALLS_OF_A_STEP * _SLICE):
-            spend(_SLICE)
-
-    sys.setprofile(count)
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
+def deadlines() -> Callable[[], None] | None:
+    """What raises LimitError once the work of this thread takes too long, for any thread; None without limits."""
+    work = _current.get()
+    return None if work is None else work.look_at_time

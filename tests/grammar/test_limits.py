@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -70,10 +69,25 @@ _WRITTEN_OUT = {
 @pytest.mark.parametrize("limit", [None, 0.05])
 def test_limits_hold_within_lark(name: str, limit: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if limit is None:
-        monkeypatch.setattr(limits, "MAX_STEPS", 100_000)
-    with pytest.raises(LimitError, match="steps" if limit is None else "time_limit"):
+        monkeypatch.setattr("constrain.watched.MOST_SECONDS", 0.05)
+    with pytest.raises(LimitError, match="takes more than 0.05 s to read" if limit is None else "time_limit"):
         Grammar.from_lark(_WRITTEN_OUT[name], lexing="longest", time_limit=limit)
-    assert sys.getprofile() is None
+    # And no exception comes later.
+    monkeypatch.undo()
+    for _ in range(5):
+        time.sleep(0.01)
+    Grammar.from_lark('start: "a"', lexing="longest", time_limit=60)
+    deadline = time.monotonic() + 5
+    while any(thread.name == "constrain-watch" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_terminals_of_the_longest_match_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constrain.grammar.lark.longest.MOST_TERMINALS", 3)
+    Grammar.from_lark('start: "a" "b" "c"', lexing="longest")
+    with pytest.raises(LimitError, match="may have 3 terminals"):
+        Grammar.from_lark('start: "a" "b" "c" "d"', lexing="longest")
 
 
 def test_collisions_of_terminals_are_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,21 +101,6 @@ def test_collisions_of_terminals_are_not_searched_for(monkeypatch: pytest.Monkey
     monkeypatch.setattr("lark.lexer._check_regex_collisions", search)
     for lexing in ("longest", "longest-basic"):
         Grammar.from_lark("start: A | B\nA: /[ab]*a/\nB: /a[ab]*/\n", lexing=lexing)
-
-
-def test_a_profiler_is_left_alone() -> None:
-    seen = set()
-
-    def profiler(frame: Any, event: str, value: object) -> None:
-        seen.add(frame.f_code.co_name)
-
-    sys.setprofile(profiler)
-    try:
-        Grammar.from_lark('start: "a"', lexing="longest")
-        assert sys.getprofile() is profiler
-    finally:
-        sys.setprofile(None)
-    assert "compute_lalr1_states" in seen
 
 
 @pytest.mark.parametrize(

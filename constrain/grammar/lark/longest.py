@@ -13,13 +13,14 @@ import os
 import re
 from collections.abc import Iterable
 from functools import partial
+from itertools import count
 from typing import Any, cast
 
 import lark
 from lark.exceptions import LarkError, LexError
 from lark.lexer import Lexer, PatternStr, TerminalDef
 
-from constrain.errors import ConstrainError, GrammarError
+from constrain.errors import ConstrainError, GrammarError, LimitError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.lark.finishing import Finishing, Lexing
 from constrain.grammar.lark.first_match import automata, first_match
@@ -28,9 +29,12 @@ from constrain.grammar.lark.look_ahead import ordered
 from constrain.grammar.lark.source import Source, one_line
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
 from constrain.grammar.regular import EMPTY, Regular, intersect, literal
-from constrain.limits import check, counts_calls
+from constrain.watched import watched
 
 _END = "$END"
+
+MOST_TERMINALS = 1_000
+"""What Lark knows of which terminals may follow others takes as much memory as the square of their number."""
 
 _LONG_MESSAGE = 500
 _PROPERTY = r"\p{...}"
@@ -97,12 +101,18 @@ def _lark_of(text: str, source: Source, start: str, indenting: Indenting | None)
         logger.setLevel(logging.CRITICAL)
         folders = [] if source.folder is None else [os.fspath(source.folder)]
         options: Any = {"parser": "lalr", "lexer": _NoLexer, "start": start, "import_paths": folders, "debug": True}
+        numbers = count(1)
+
+        def check_number(_: TerminalDef) -> None:
+            if next(numbers) > MOST_TERMINALS:
+                raise LimitError(f'with lexing="longest" a grammar may have {MOST_TERMINALS:,} terminals')
+
+        # Lark calls it for each terminal before it looks for what may follow what.
+        options["edit_terminals"] = check_number
         if indenting is not None:
             options["postlex"] = indenting.indenter
-        with counts_calls():
-            return lark.Lark(text, **options)
+        return watched(lambda: lark.Lark(text, **options))
     except LarkError as error:
-        check()
         raise source.error(f"Lark's LALR parser refuses this grammar: {_brief(str(error))}") from None
     except (re.error, AssertionError, RecursionError) as error:
         raise source.error(f"Lark's LALR parser refuses this grammar: {type(error).__name__} {error}") from None

@@ -1,0 +1,98 @@
+"""Limits for libraries whose loops know nothing of :func:`constrain.limits.spend`."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from constrain.errors import LimitError
+from constrain.limits import deadlines
+
+MOST_SECONDS = 10.0
+"""How much processor time a library may take."""
+
+_EVERY = 0.02
+
+_Result = TypeVar("_Result")
+
+
+class _LeaveError(BaseException):
+    """Ends what is being done; no library catches it."""
+
+
+def watched(work: Callable[[], _Result]) -> _Result:
+    """What ``work`` returns, unless it takes more than MOST_SECONDS, or than a deadline around it allows.
+
+    A second thread looks at the time, and has the interpreter raise an exception in this one
+    (``PyThreadState_SetAsyncExc``), which the work does not notice until then.  Python's hooks for profilers and
+    debuggers could do the same, but make what is watched take up to twice the time.
+
+    Raises
+    ------
+    LimitError
+        If it takes too long.  Outside of :class:`constrain.limits.limited` nothing is limited.
+    """
+    look = deadlines()
+    if look is None:
+        return work()
+    watch = _Watch(look)
+    # From here on the exception may come at any place, and has to find its handler.
+    try:
+        try:
+            watch.start()
+            return work()
+        finally:
+            watch.end()
+    except _LeaveError:
+        assert watch.over is not None
+        raise watch.over from None
+
+
+class _Watch:
+    def __init__(self, look: Callable[[], None]) -> None:
+        self.over: LimitError | None = None
+        self._look = look
+        self._caller = threading.get_ident()
+        # The processor time of the caller, where systems have a clock of it for other threads.
+        self._clock = time.monotonic
+        if hasattr(time, "pthread_getcpuclockid"):
+            self._clock = partial(time.clock_gettime, time.pthread_getcpuclockid(self._caller))
+        self._end = self._clock() + MOST_SECONDS
+        self._is_over = threading.Event()
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="constrain-watch", daemon=True).start()
+
+    def end(self) -> None:
+        """Raise nothing more in the thread that is watched."""
+        with self._lock:
+            self._is_over.set()
+            if self.over is not None:
+                _raise_in(self._caller, None)
+                raise _LeaveError
+
+    def _run(self) -> None:
+        while not self._is_over.wait(_EVERY):
+            try:
+                self._look()
+                if self._clock() > self._end:
+                    raise LimitError(
+                        f"the grammar is too large: it takes more than {MOST_SECONDS:g} s to read; simplify it"
+                    )
+            except LimitError as error:
+                with self._lock:
+                    if not self._is_over.is_set():
+                        self.over = error
+                        _raise_in(self._caller, _LeaveError)
+                return
+
+
+def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+    """Have an exception raised in a thread; None takes back one that has not been raised yet."""
+    value = None if exception is None else ctypes.py_object(exception)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), value)
