@@ -47,7 +47,7 @@ def test_each_link_is_provided_and_called() -> None:
     # The door asks for masks by the numbers of their links (masks/accelerators.py); companions are called by address.
     asked = {name for name, index in DECLARED.items() if links.FIRST_MASK_LINK <= index < links.END_MASK_LINKS}
     # walk_tokens calls those that it is given.
-    assert set(found["walk_tokens"]) == {"F_COST_NODE", "F_PATH_NODE"}
+    assert set(found["walk_tokens"]) == {"F_COST_NODE", "F_PATH_NODE", "F_REACHED_NODE"}
     assert set(DECLARED) - set(found["far_call"]) - set(found["walk_tokens"]) - asked == {"F_READ_ALONG"}
 
 
