@@ -17,6 +17,7 @@ import constrain
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind
 
 _ALPHABET = "ab1. "
+_VOCABULARY = constrain.Vocabulary([bytes((i,)) for i in range(256)] + [b"</s>"], eos_ids=[256])
 _REGEXES = (
     *(
         "[a-b]+",
@@ -119,17 +120,20 @@ def _finishes(recognizer: constrain.Recognizer, prefix: bytes) -> bool | None:
     return False
 
 
+def _compiled(grammar: str, lexer: str) -> constrain.CompiledGrammar:
+    lexing = "longest" if lexer == "contextual" else "longest-basic"
+    return constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, lexing=lexing).ir, _VOCABULARY)
+
+
 def difference(grammar: str, lexer: str, length: int, counts: Counts) -> str:
     """What Lark and the recognizer disagree about in all short texts; empty if nothing."""
-    vocabulary = constrain.Vocabulary([bytes((i,)) for i in range(256)] + [b"</s>"], eos_ids=[256])
-    lexing = "longest" if lexer == "contextual" else "longest-basic"
     try:
         parser = lark.Lark(grammar, parser="lalr", lexer=lexer)
     except (LarkError, AssertionError):
         counts["refused by Lark"] += 1
         return ""
     try:
-        compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, lexing=lexing).ir, vocabulary)
+        compiled = _compiled(grammar, lexer)
     except constrain.ConstrainError as error:
         counts["refused here"] += 1
         for text in _texts(length):
@@ -162,19 +166,17 @@ def budget_difference(grammar: str, lexer: str, rng: random.Random, counts: Coun
 
     It is complete in time, and before each token the mask allows what is accepted.
     """
-    vocabulary = constrain.Vocabulary([bytes((i,)) for i in range(256)] + [b"</s>"], eos_ids=[256])
-    lexing = "longest" if lexer == "contextual" else "longest-basic"
     try:
-        compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, lexing=lexing).ir, vocabulary)
+        compiled = _compiled(grammar, lexer)
     except constrain.ConstrainError:
         return ""
     most = constrain.Matcher(compiled).tokens_to_finish() + rng.randint(0, 8)
     matcher, text = constrain.Matcher(compiled, max_tokens=most), b""
-    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    mask = constrain.allocate_token_bitmask(1, _VOCABULARY.size)
     while True:
         matcher.fill_next_token_bitmask(mask)
-        allowed = [token for token in range(vocabulary.size) if mask[0, token >> 5] >> (token & 31) & 1]
-        accepted = [token for token in range(vocabulary.size) if matcher.fork().accept_token(token)]
+        allowed = [token for token in range(_VOCABULARY.size) if mask[0, token >> 5] >> (token & 31) & 1]
+        accepted = [token for token in range(_VOCABULARY.size) if matcher.fork().accept_token(token)]
         counts["masks within budgets"] += 1
         if allowed != accepted:
             return f"max_tokens={most}, {text!r}: the mask allows {allowed}, and accepted are {accepted}"

@@ -82,7 +82,7 @@ def _keep_end(ctx, rule, origin):
 
 
 @njit_inner(RESULT2)
-def _group_of(ctx, core, rule):
+def group_of(ctx, core, rule):
     """The group in CORE_GROUPS of what waits for a rule in a core that predicts it."""
     groups = t.core_groups(ctx)
     low = t.cores(ctx)[core].groups
@@ -110,7 +110,7 @@ def _complete(ctx, rule, origin, epoch):
     completions = completions_of(ctx, origin)
     if completions < 0:
         return completions
-    group = _group_of(ctx, core, rule)
+    group = group_of(ctx, core, rule)
     slot = completions + group - t.cores(ctx)[core].groups
     stamps = t.completion_stamps(ctx)
     if stamps[slot] == epoch:
@@ -160,7 +160,7 @@ def _complete_word(ctx, rule, word, bits):
             work = t.work_list(ctx)
             top = used(ctx, t.WORK_LIST)
             work[top] = ~word
-            work[top + 1] = _group_of(ctx, core, rule)
+            work[top + 1] = group_of(ctx, core, rule)
             work[top + 2] = bits
             set_used(ctx, t.WORK_LIST, top + 3)
         bits = others

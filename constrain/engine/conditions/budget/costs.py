@@ -25,7 +25,7 @@ from constrain.engine.conditions.budget.expression_costs import (
     capped,
     choose_class_bytes,
 )
-from constrain.engine.parser.completion import completions_of
+from constrain.engine.parser.completion import completions_of, group_of
 from constrain.engine.parser.configurations import set_kinds
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.rules import BRANCH, END
@@ -199,17 +199,8 @@ def _up_place(ctx, earley_set, rule):
     """Where UP_COSTS has what comes after ``rule`` that began in an Earley set; -1 if that is the end of the text."""
     if rule == ctx[START_NT]:
         return int64(-1)
-    core = t.cores(ctx)[t.earley_sets(ctx)[earley_set].core]
-    first = core.groups
-    low, high = first, first + core.group_count
-    groups = t.core_groups(ctx)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if groups[middle].symbol <= rule:
-            low = middle
-        else:
-            high = middle
-    return t.earley_sets(ctx)[earley_set].completions + low - first
+    core = t.earley_sets(ctx)[earley_set].core
+    return t.earley_sets(ctx)[earley_set].completions + group_of(ctx, core, rule) - t.cores(ctx)[core].groups
 
 
 @njit_inner(RESULT2)
