@@ -19,7 +19,7 @@ import jsonschema
 import numpy as np
 
 import constrain
-from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
+from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.tools.style import ID, NUMBER, ToolStyle
 from constrain.grammar.tools.styles import STYLES
 from constrain.tools import Turn, TurnParser, parse
@@ -108,8 +108,8 @@ def vocabulary_for(style: ToolStyle, rng: random.Random) -> constrain.Vocabulary
     if style.text is not None:
         marks += style.text
     if style.arguments != "json":
-        xml = XML_STYLES[style.arguments]
-        marks += [xml.before_key, xml.after_key, xml.end, *xml.openings.values()]
+        arguments = ARGUMENT_STYLES[style.arguments]
+        marks += [arguments.before_key, arguments.after_key, *arguments.around_values()]
     pieces = set(WORDS)
     for mark in marks:
         for part in mark.replace(NUMBER, "\0").replace(ID, "\0").split("\0"):

@@ -1,10 +1,10 @@
-"""Where a JSON object ends in a text that still grows: each character is read once."""
+"""Where an object ends in a text that still grows, in JSON or a like notation: each character is read once."""
 
 from __future__ import annotations
 
 import re
 
-_PLACES = re.compile(r'["\\{}\[\]]')
+_QUOTE = '"'
 
 
 class JsonScanner:
@@ -14,19 +14,25 @@ class JsonScanner:
     ----------
     start : int
         Where it begins.
+    quote : str
+        What stands around a string.  Only in JSON's has a backslash a meaning.
     """
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, quote: str = _QUOTE) -> None:
         self._at = start
+        self._quote = quote
+        escape = r"|\\" if quote == _QUOTE else ""
+        self._places = re.compile(re.escape(quote) + r"|[{}\[\]]" + escape)
         self._depth = 0
         self._in_string = False
 
     def end(self, text: str) -> int:
         """The place behind its closing bracket; -1 if that has not come yet.  ``text`` may grow between calls."""
         while True:
-            found = _PLACES.search(text, self._at)
+            found = self._places.search(text, self._at)
             if found is None:
-                self._at = len(text)
+                # The beginning of a longer quote may stand at the end.
+                self._at = max(self._at, len(text) - len(self._quote) + 1)
                 return -1
             mark = found.group()
             if mark == "\\" and self._in_string:
@@ -37,7 +43,7 @@ class JsonScanner:
                 self._at = found.end() + 1
                 continue
             self._at = found.end()
-            if mark == '"':
+            if mark == self._quote:
                 self._in_string = not self._in_string
             elif self._in_string:
                 continue

@@ -10,11 +10,12 @@ from typing import Any
 from constrain.errors import ConstrainError
 from constrain.grammar.events import Event as PartEvent
 from constrain.grammar.json_events import JsonReader
-from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
+from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.tools.definitions import read_tools
 from constrain.grammar.tools.front_end import style_named
 from constrain.grammar.tools.style import ToolStyle, may_go_on, pattern_of, pieces
 from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
+from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.json_scanner import JsonScanner
 from constrain.tools.json_values import read_json
 from constrain.tools.xml_arguments import NotYet, read_arguments
@@ -142,8 +143,11 @@ class TurnParser:
         self._place: Any = None
         self._told = 0
         self._style = style_named(style, reasoning_begun)
-        xml = XML_STYLES.get(self._style.arguments)
-        if xml is not None and xml.before_item:
+        arguments_style = ARGUMENT_STYLES.get(self._style.arguments)
+        is_bare = arguments_style is not None and arguments_style.separator != ""
+        self._bare = arguments_style if is_bare else None
+        self._xml = None if is_bare else arguments_style
+        if self._xml is not None and self._xml.nests:
             raise ConstrainError(f"arguments in {self._style.arguments}, with arrays in XML too, cannot be read back")
         known = read_tools(tools) if tools is not None else []
         self._schemas = {tool.name: ArgumentSchema(tool.parameters) for tool in known}
@@ -331,11 +335,11 @@ class TurnParser:
         return False
 
     def _read_arguments(self) -> bool:
-        if self._style.arguments != "json":
+        if self._xml is not None:
             end = self._style.ends[0].rstrip()
             try:
                 schema = self._schemas.get(self._name, ANY_ARGUMENTS)
-                arguments, at = read_arguments(self._buffer, 0, XML_STYLES[self._style.arguments], end, schema)
+                arguments, at = read_arguments(self._buffer, 0, self._xml, end, schema)
             except NotYet:
                 return False
             except ValueError:
@@ -348,15 +352,17 @@ class TurnParser:
                 return False
             if self._buffer[start.end()] not in "{[":
                 return self._give_up()
-            self._scanner = JsonScanner(start.end())
-            self._place, self._told = (self._reader.start if self._tells_arguments else None), start.end()
+            tells = self._tells_arguments and self._bare is None
+            self._scanner = JsonScanner(start.end()) if self._bare is None else JsonScanner(start.end(), self._bare.end)
+            self._place, self._told = (self._reader.start if tells else None), start.end()
         stop = self._scanner.end(self._buffer)
         if self._place is not None:
             self._tell_arguments(len(self._buffer) if stop < 0 else stop)
         if stop < 0:
             return False
         try:
-            arguments = read_json(self._buffer[:stop])
+            text = self._buffer[:stop]
+            arguments = read_json(text) if self._bare is None else read_bare_object(text, self._bare)
         except ValueError:
             return self._give_up()
         return self._end_call(arguments, stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from constrain.grammar.structural_tags.styles import XmlStyle
+from constrain.grammar.structural_tags.styles import ArgumentStyle
 from constrain.tools.argument_schema import ArgumentSchema, Written
 from constrain.tools.json_scanner import JsonScanner
 from constrain.tools.json_values import read_json
@@ -19,14 +19,16 @@ class NotYet(Exception):
     """The text ends before the arguments do."""
 
 
-def read_arguments(text: str, at: int, style: XmlStyle, end: str, schema: ArgumentSchema) -> tuple[dict[str, Any], int]:
+def read_arguments(
+    text: str, at: int, style: ArgumentStyle, end: str, schema: ArgumentSchema
+) -> tuple[dict[str, Any], int]:
     """The arguments that begin at a place, and the place behind them.
 
     Parameters
     ----------
     text : str
     at : int
-    style : XmlStyle
+    style : ArgumentStyle
         One that writes arrays and objects as JSON.
     end : str
         What stands behind the arguments, without the white space before it.
@@ -86,7 +88,7 @@ def _expect(text: str, at: int, *marks: str) -> int:
     raise ValueError(f"{marks[0]!r} does not stand at {at}")
 
 
-def _opening(text: str, at: int, style: XmlStyle) -> tuple[int, set[str]]:
+def _opening(text: str, at: int, style: ArgumentStyle) -> tuple[int, set[str]]:
     """The place behind the opening of a value, and the kinds that it may have."""
     openings: dict[str, set[str]] = {}
     for kind, opening in style.openings.items():
@@ -102,7 +104,7 @@ def _opening(text: str, at: int, style: XmlStyle) -> tuple[int, set[str]]:
     raise ValueError(f"no kind of value stands at {at}")
 
 
-def _written(text: str, kinds: set[str], style: XmlStyle) -> Written:
+def _written(text: str, kinds: set[str], style: ArgumentStyle) -> Written:
     """A value as it is written: a string as it is, or JSON."""
     string = text
     if style.string_lines:

@@ -72,6 +72,8 @@ WRITTEN = {
     '{"city": "Paris", "days": 3}<|call|>',
     "gemma3": '```json\n{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}\n```\n'
     '```json\n{"name": "get_time", "parameters": {"zone": "UTC"}}\n```',
+    "gemma4": '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>'
+    '<|tool_call>call:get_time{zone:<|"|>UTC<|"|>}<tool_call|>',
     "minimax_m2": '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n'
     '<parameter name="days">3</parameter>\n</invoke>\n<invoke name="get_time">\n'
     '<parameter name="zone">UTC</parameter>\n</invoke>\n</minimax:tool_call>',
@@ -600,3 +602,155 @@ def test_arguments_that_cannot_be_read_back() -> None:
     assert constrain.Grammar.from_tools([TIME], style=style)
     with pytest.raises(ConstrainError, match="arguments in cohere_xml, with arrays in XML too, cannot be read back"):
         parse("", style, [TIME])
+
+
+# -- arguments with bare names ---------------------------------------------------------------------
+
+Q = '<|"|>'
+BARE_TOOL = {
+    "name": "f",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "s": {"type": "string", "minLength": 1, "maxLength": 4},
+            "p": {"type": "string", "pattern": "^a+$"},
+            "e": {"enum": ["x", 1, None, True, ["q"], {"k": "v"}]},
+            "o": {
+                "type": "object",
+                "properties": {
+                    "a": {"type": "array", "items": {"enum": ["x", "y"]}, "uniqueItems": True},
+                    "n": {"type": "number"},
+                },
+            },
+            "free": {},
+            "m": {"type": "object", "additionalProperties": {"type": "boolean"}},
+        },
+    },
+}
+BARE_ARGUMENTS: list[tuple[str, Any]] = [
+    ("{}", {}),
+    (f"{{s:{Q}abc{Q}}}", {"s": "abc"}),
+    (f"{{s:{Q}<|{Q}}}", {"s": "<|"}),
+    (f"{{s:{Q}a,b:{Q}}}", {"s": "a,b:"}),
+    (f'{{s:{Q}\\"{{{Q}}}', {"s": '\\"{'}),
+    (f"{{p:{Q}aaa{Q}}}", {"p": "aaa"}),
+    ("{e:1}", {"e": 1}),
+    ("{e:null,m:{a:true,b:false}}", {"e": None, "m": {"a": True, "b": False}}),
+    (f"{{e:[{Q}q{Q}]}}", {"e": ["q"]}),
+    (f"{{e:{{k:{Q}v{Q}}}}}", {"e": {"k": "v"}}),
+    (f"{{o:{{a:[{Q}x{Q},{Q}y{Q}],n:-1.5e3}}}}", {"o": {"a": ["x", "y"], "n": -1.5e3}}),
+    ("{o:{a:[]}}", {"o": {"a": []}}),
+    (f"{{free:{{x:[1,{{y:{Q}true{Q}}}],z:{{}}}}}}", {"free": {"x": [1, {"y": "true"}], "z": {}}}),
+]
+NO_BARE_ARGUMENTS = [
+    "",
+    f"{{s:{Q}{Q}}}",
+    f"{{s:{Q}abcde{Q}}}",
+    f"{{s:{Q}a{Q}b{Q}}}",
+    '{s:"a"}',
+    "{s:1}",
+    f"{{ s:{Q}a{Q}}}",
+    f"{{s: {Q}a{Q}}}",
+    f"{{s:{Q}a{Q},}}",
+    f"{{s:{Q}a{Q}p:{Q}a{Q}}}",
+    f"{{p:{Q}a{Q},s:{Q}a{Q}}}",
+    "{e:2}",
+    f"{{e:{{k:{Q}w{Q}}}}}",
+    f"{{o:{{a:[{Q}x{Q},{Q}x{Q}]}}}}",
+    "{m:{a:true,a:true}}",
+    "{free:{x:1,x:2}}",
+    f"{{{Q}s{Q}:{Q}a{Q}}}",
+]
+
+
+def test_arguments_with_bare_names() -> None:
+    grammar = constrain.Grammar.from_tools([BARE_TOOL], style="gemma4", reasoning=False, tool_choice="required")
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    for arguments, value in BARE_ARGUMENTS:
+        text = f"<|tool_call>call:f{arguments}<tool_call|>"
+        assert fits(compiled, text), text
+        assert parse(text, "gemma4", [BARE_TOOL]).calls == [Call("f", value)]
+        parser = TurnParser("gemma4", [BARE_TOOL])
+        for sign in text:
+            parser.feed(sign)
+        parser.finish()
+        assert parser.turn.calls == [Call("f", value)]
+        assert parser.turn.is_complete
+    for arguments in NO_BARE_ARGUMENTS:
+        assert not fits(compiled, f"<|tool_call>call:f{arguments}<tool_call|>"), arguments
+
+
+def test_words_of_python_in_bare_arguments() -> None:
+    text = f"<|tool_call>call:f{{a:None,b:[True,False],c:{Q}None{Q}}}<tool_call|>"
+    assert parse(text, "gemma4").calls == [Call("f", {"a": None, "b": [True, False], "c": "None"})]
+
+
+@pytest.mark.parametrize(
+    "middle", ["[" * 50_000, "[" * 50_000 + "]" * 50_000, Q * 20_001, "a:" * 50_000, "a" * 200_000]
+)
+def test_what_is_no_bare_object_is_no_call(middle: str) -> None:
+    turn = parse(f"<|tool_call>call:f{{x:{middle}}}<tool_call|>", "gemma4")
+    assert turn.calls == []
+    assert not turn.is_complete
+
+
+def test_what_bare_arguments_cannot_say() -> None:
+    def refused(properties: dict[str, Any], reason: str) -> None:
+        tool = {"name": "f", "parameters": {"type": "object", "properties": properties}}
+        with pytest.raises(SchemaError, match=reason):
+            constrain.Grammar.from_tools([tool], style="gemma4")
+
+    refused({"a:b": {}}, "#/0/parameters/properties/a:b: the name 'a:b' is not supported in this style")
+    strings = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    refused({"a": strings}, "uniqueItems is not supported for items that have endlessly many values")
+
+
+@pytest.mark.parametrize("style", ["cohere_xml", "minimax_m3_xml"])
+def test_unique_items_that_are_not_json(style: str) -> None:
+    head, item, tail = {
+        "cohere_xml": (
+            '<cofl:value name="a" type="list">',
+            '<cofl:value type="raw">{}</cofl:value>',
+            "</cofl:value>",
+        ),
+        "minimax_m3_xml": (
+            "]<]minimax[>[<a>",
+            "]<]minimax[>[<item>{}]<]minimax[>[</item>",
+            "]<]minimax[>[</a>",
+        ),
+    }[style]
+
+    def grammar_of(items: Any) -> constrain.CompiledGrammar:
+        schema = {"type": "object", "properties": {"a": {"type": "array", "items": items, "uniqueItems": True}}}
+        grammar = constrain.Grammar.from_structural_tag({"type": "json_schema", "style": style, "json_schema": schema})
+        return constrain.CompiledGrammar(grammar.ir, BYTES)
+
+    few = grammar_of({"enum": ["x", "y"]})
+    assert fits(few, head + item.format("y") + item.format("x") + tail)
+    assert not fits(few, head + item.format("y") + item.format("y") + tail)
+    with pytest.raises(SchemaError, match="uniqueItems is not supported"):
+        grammar_of({"type": "string"})
+
+
+def test_tokens_around_strings() -> None:
+    names = {257: "<|tool_call>", 258: "<tool_call|>", 259: Q, 260: "<|channel>", 261: "<channel|>"}
+    texts = [*(bytes((byte,)) for byte in range(256)), b"</s>", *[b""] * 5, b"{s:", b"ab"]
+    vocabulary = constrain.Vocabulary(texts, eos_ids=[256], special_ids=list(names), names=names)
+    grammar = constrain.Grammar.from_tools([BARE_TOOL], style="gemma4", special_tokens=names.values())
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+
+    def follows(*parts: str | int) -> bool:
+        matcher = constrain.Matcher(compiled)
+        tokens = [token for part in parts for token in ([part] if isinstance(part, int) else part.encode())]
+        return all(map(matcher.accept_token, tokens)) and matcher.is_accepting()
+
+    thoughts = (260, "thought\nhm", 261)
+    call = (257, "call:f", 262, 259, 263, '"', 259, ",e:{k:", 259, "v", 259, "}}", 258)
+    assert follows(*thoughts, "Hello. ", *call)
+    assert follows(*call, *call)
+    # The mark as text is no mark; and no token is text.
+    assert not follows(257, "call:f{s:", Q, "a", Q, "}", 258)
+    assert not follows(257, "call:f{s:", 259, "a", Q, 259, "}", 258)
+    assert not follows(257, "call:f{s:", 259, 258, 259, "}", 258)
+    with pytest.raises(ConstrainError, match="around the names of arguments are not supported"):
+        constrain.Grammar.from_tools([TIME], style="qwen3_coder", special_tokens=["<parameter="])

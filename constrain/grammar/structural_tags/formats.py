@@ -25,10 +25,11 @@ class ConstString(Format):
 
 @dataclass(frozen=True)
 class JsonSchema(Format):
-    """A value that is valid for a schema, written as JSON or in the XML of some model.
+    """A value that is valid for a schema, written as JSON or in the style of some model.
 
     ``is_closed``: objects that name members have no others, unless the schema says so.  ``is_flexible``: white space
     is what people and programs write, rather than any.  ``keyword``: where the schema stands, behind the pointer.
+    ``tokens``: special tokens around values.
     """
 
     schema: dict[str, Any] | bool
@@ -39,6 +40,7 @@ class JsonSchema(Format):
     is_closed: bool = True
     is_flexible: bool = False
     keyword: str = "/json_schema"
+    tokens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,29 +13,32 @@ from constrain.grammar.json_schema.lexical.excluding import notation_without
 from constrain.grammar.json_schema.lexical.layout import Layout, any_space_layout, layout_for
 from constrain.grammar.json_schema.lexical.words import describe as describe_json
 from constrain.grammar.json_schema.rules.rules import RuleWriter
+from constrain.grammar.structural_tags.argument_values import ArgumentWriter, space_up_to
 from constrain.grammar.structural_tags.formats import JsonSchema
 from constrain.grammar.structural_tags.styles import STYLES
-from constrain.grammar.structural_tags.xml_values import XmlWriter, xml_space
 from constrain.grammar.words import Progress, Words, by_name
 
 MOST_SPACE = 2
-"""White space between arguments in XML where it is what programs write."""
+"""White space between arguments where it is what programs write."""
 
 
 def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
     """The symbol of the values that are valid for the schema of a format."""
     excludes = format.excludes
+    whitespace = format.max_whitespace
     if format.style != "json":
+        style = STYLES[format.style]
         # Who reads the XML looks for the end of a value, and not into its JSON; there the end can be written otherwise.
-        excludes = (*excludes, STYLES[format.style].end)
-    layout = _layout(format.max_whitespace, excludes, format.is_flexible)
+        excludes = (*excludes, style.end)
+        whitespace = 0 if style.separator else whitespace
+    layout = _layout(whitespace, excludes, format.is_flexible)
     schema = closed(format.schema) if format.is_closed else format.schema
 
     def write(writer: RuleWriter) -> Symbol:
         if format.style == "json":
             return writer.write_root()
-        space = xml_space(MOST_SPACE if format.is_flexible else format.max_whitespace)
-        return XmlWriter(writer, STYLES[format.style], space, format.excludes).write_root()
+        space = space_up_to(MOST_SPACE if format.is_flexible else format.max_whitespace)
+        return ArgumentWriter(writer, format.style, space, format.excludes, format.tokens).write_root()
 
     try:
         return write_embedded(builder, schema, layout, write, any_order=format.any_order)

@@ -1,6 +1,6 @@
-"""How models write the arguments of a call in XML: one table, a style a row.
+"""How models write the arguments of a call where they are not JSON: one table, a style a row.
 
-An argument is ``before_key``, its name, ``after_key``, what says the kind of its value, the value, and ``end``:
+An argument is ``before_key``, its name, ``after_key``, what says the kind of its value, the value, and its end:
 ``<parameter=`` ``city`` ``>`` `` `` ``Oslo`` ``</parameter>``.
 """
 
@@ -13,7 +13,7 @@ KINDS = ("string", "number", "boolean", "null", "object", "array")
 
 
 @dataclass(frozen=True)
-class XmlStyle:
+class ArgumentStyle:
     """A style.
 
     Attributes
@@ -31,8 +31,7 @@ class XmlStyle:
     escapes : dict of str to str
         How characters of a name are written that have a meaning otherwise.
     before_item : str
-        What stands before the opening of an item of an array, where arrays and objects are written in XML too; empty
-        where they are JSON.
+        What stands before the opening of an item of an array.
     free_integer : str
         An opening that integers may have too where the schema says nothing about a value.
     after_item : str
@@ -40,6 +39,13 @@ class XmlStyle:
     after_end : str
         With it the name stands behind the end of a value once more, and this behind that; then all members have names
         that the schema says.
+    nests : bool
+        Whether arrays and objects are written in the style too; otherwise they are JSON.
+    ends : dict of str to str
+        What stands behind values of some kinds instead.
+    separator : str
+        What stands between two members, or two items.  With it the arguments are an object as any other of the style,
+        with what stands around one, and there is no white space anywhere.
     """
 
     before_key: str
@@ -53,6 +59,26 @@ class XmlStyle:
     free_integer: str = ""
     after_item: str = ""
     after_end: str = ""
+    nests: bool = False
+    ends: Mapping[str, str] = field(default_factory=dict)
+    separator: str = ""
+
+    def end_of(self, kind: str) -> str:
+        """What stands behind a value of a kind."""
+        return self.ends.get(kind, self.end)
+
+    @property
+    def reserved(self) -> str:
+        """Characters that would end a name, or begin one: no name holds them."""
+        if not self.separator:
+            return ""
+        containers = ("object", "array")
+        return self.separator + self.after_key + "".join(self.openings[kind] + self.ends[kind] for kind in containers)
+
+    def around_values(self) -> list[str]:
+        """The strings that stand before values, and behind them."""
+        ends = [self.end_of(kind) for kind in KINDS]
+        return [*self.openings.values(), *ends, self.free_integer, self.before_item, self.after_item, self.after_end]
 
 
 def _same(opening: str) -> dict[str, str]:
@@ -65,35 +91,37 @@ def _named(names: Mapping[str, str], after: str) -> dict[str, str]:
 
 _IS_STRING = {**_same("false"), "string": "true"}
 _OWN_NAMES = {kind: kind for kind in KINDS}
+_GEMMA_QUOTE = '<|"|>'
 _MINIMAX = "]<]minimax[>["
 _COHERE = {"string": "raw", "number": "json", "boolean": "json", "null": "json", "object": "dict", "array": "list"}
 
-STYLES: dict[str, XmlStyle] = {
-    "qwen_xml": XmlStyle("<parameter=", ">", _same(""), "</parameter>", string_lines=True),
-    "minimax_xml": XmlStyle('<parameter name="', '">', _same(""), "</parameter>"),
-    "deepseek_xml": XmlStyle(
+STYLES: dict[str, ArgumentStyle] = {
+    "qwen_xml": ArgumentStyle("<parameter=", ">", _same(""), "</parameter>", string_lines=True),
+    "minimax_xml": ArgumentStyle('<parameter name="', '">', _same(""), "</parameter>"),
+    "deepseek_xml": ArgumentStyle(
         '<｜DSML｜parameter name="', '" string="', _named(_IS_STRING, '">'), "</｜DSML｜parameter>"
     ),
-    "deepseek_v4_1_xml": XmlStyle(
+    "deepseek_v4_1_xml": ArgumentStyle(
         '<｜DSML｜ parameter name="', '" string="', _named(_IS_STRING, '">'), "</｜DSML｜ parameter>"
     ),
-    "glm_xml": XmlStyle("<arg_key>", "</arg_key><arg_value>", _same(""), "</arg_value>", gap_at="<arg_value>"),
-    "kimi_k3_xml": XmlStyle(
+    "glm_xml": ArgumentStyle("<arg_key>", "</arg_key><arg_value>", _same(""), "</arg_value>", gap_at="<arg_value>"),
+    "kimi_k3_xml": ArgumentStyle(
         '<|open|>argument key="',
         '" type="',
         _named(_OWN_NAMES, '"<|sep|>'),
         "<|close|>argument<|sep|>",
         free_integer='integer"<|sep|>',
     ),
-    "cohere_xml": XmlStyle(
+    "cohere_xml": ArgumentStyle(
         '<cofl:value name="',
         '" type="',
         _named(_COHERE, '">'),
         "</cofl:value>",
         escapes={"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"},
         before_item='<cofl:value type="',
+        nests=True,
     ),
-    "minimax_m3_xml": XmlStyle(
+    "minimax_m3_xml": ArgumentStyle(
         f"{_MINIMAX}<",
         ">",
         _same(""),
@@ -101,6 +129,16 @@ STYLES: dict[str, XmlStyle] = {
         before_item=f"{_MINIMAX}<item>",
         after_item="item>",
         after_end=">",
+        nests=True,
+    ),
+    "gemma4": ArgumentStyle(
+        "",
+        ":",
+        {**_same(""), "string": _GEMMA_QUOTE, "object": "{", "array": "["},
+        _GEMMA_QUOTE,
+        nests=True,
+        ends={**_same(""), "string": _GEMMA_QUOTE, "object": "}", "array": "]"},
+        separator=",",
     ),
 }
 """Styles by the name that structural tags use."""

@@ -14,6 +14,7 @@ from constrain.grammar.structural_tags.formats import (
     AnyText,
     ConstString,
     Format,
+    JsonSchema,
     Or,
     Repeated,
     Sequence,
@@ -22,6 +23,7 @@ from constrain.grammar.structural_tags.formats import (
     TokenOnce,
     TriggeredTags,
 )
+from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 
 
 class SpecialMarks:
@@ -43,6 +45,8 @@ class SpecialMarks:
         """
         if isinstance(format, ConstString):
             return Sequence(format.pointer, self._parts(format.value, format.pointer))
+        if isinstance(format, JsonSchema):
+            return self._arguments(format)
         if isinstance(format, AnyText):
             return replace(format, excludes=self._spelled(format.excludes))
         if isinstance(format, (Sequence, Or)):
@@ -54,6 +58,15 @@ class SpecialMarks:
         if isinstance(format, TagsWithSeparator):
             return self._tags_with_separator(format)
         return self._triggered_tags(format) if isinstance(format, TriggeredTags) else format
+
+    def _arguments(self, format: JsonSchema) -> Format:
+        if format.style == "json":
+            return format
+        style = ARGUMENT_STYLES[format.style]
+        if self._holds(style.before_key + style.after_key) or self._holds(style.after_end):
+            raise ConstrainError(f"special tokens around the names of arguments are not supported ({format.style})")
+        found = (place for mark in style.around_values() for place in self._pattern.findall(mark))
+        return replace(format, tokens=tuple(dict.fromkeys(found)))
 
     def _holds(self, text: str) -> bool:
         return self._pattern.search(text) is not None

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from constrain.errors import ConstrainError
-from constrain.grammar.structural_tags.styles import STYLES as XML_STYLES
+from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 
 NUMBER, ID = "{number}", "{id}"
 """In the strings of a style: any digits, and an identifier of letters and digits."""
@@ -67,7 +67,7 @@ class ToolStyle:
     ends : tuple of str
         What stands behind the arguments.
     arguments : str
-        ``"json"``, or a style of XML (structural_tags/styles.py).
+        ``"json"``, or a style of structural_tags/styles.py.
     trigger : str
         What never stands in free text, but begins the calls (or their section).
     section : Section, optional
@@ -112,7 +112,7 @@ class ToolStyle:
             needed["the beginning of a section"] = [self.section.begin]
             needed["the end of a section"] = [self.section.end]
         if self.arguments != "json":
-            # XML is a list of arguments that goes on until its end.
+            # Most styles are a list of arguments that goes on until its end.
             needed["the end of a call"] = [end.strip() for end in self.ends]
         for before, _ in self.forms:
             if before.startswith(tuple(_PATTERNS)):
@@ -120,8 +120,8 @@ class ToolStyle:
         for what, texts in needed.items():
             if not all(texts):
                 raise ConstrainError(f"the style {self.name!r}: {what} is empty")
-        if self.arguments != "json" and self.arguments not in XML_STYLES:
-            known = ", ".join(("json", *XML_STYLES))
+        if self.arguments != "json" and self.arguments not in ARGUMENT_STYLES:
+            known = ", ".join(("json", *ARGUMENT_STYLES))
             raise ConstrainError(f"the style {self.name!r}: arguments must be one of {known}, not {self.arguments!r}")
 
     def marks(self) -> list[str]:
@@ -131,6 +131,9 @@ class ToolStyle:
             found += [self.section.begin, self.section.separator, self.section.end]
         if self.reasoning is not None:
             found += [*self.reasoning.openings(), self.reasoning.end, self.reasoning.after]
+        if self.arguments != "json":
+            arguments = ARGUMENT_STYLES[self.arguments]
+            found += [arguments.before_key, arguments.after_key, *arguments.around_values()]
         return [*found, *(self.text or ())]
 
 

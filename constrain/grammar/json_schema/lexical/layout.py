@@ -88,6 +88,9 @@ class Layout:
         The layout of what stands in an array or object; None if nothing may be nested in it.
     """
 
+    is_json = True
+    """Whether values are written as JSON, so that they can be read back from a text."""
+
     def __init__(self, gap: Regular, comma: Regular, colon: Regular, notation: Notation) -> None:
         self.gap = gap
         self.notation = notation

@@ -1,4 +1,4 @@
-"""Objects whose members are written in XML, value by value: the rules of :mod:`~.styles`.
+"""Objects whose members are written in the way of a model, value by value: the rules of :mod:`~.styles`.
 
 Which members there are, in which order, and that none comes twice, is up to the same rules as for JSON objects
 (json_schema/rules/objects.py): here is only how a key and a value are written.
@@ -47,8 +47,9 @@ from constrain.grammar.regular import (
     union,
 )
 from constrain.grammar.rules_on_demand import Template
-from constrain.grammar.structural_tags.styles import XmlStyle
+from constrain.grammar.structural_tags.styles import STYLES, ArgumentStyle
 from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
+from constrain.grammar.tokens import token_set
 from constrain.grammar.utf8 import ANY_TEXT, CodePoints, common, encode, negate, normalize
 
 _ANY_SPACE = byte_set(b" \t\n\r")
@@ -62,8 +63,9 @@ _NO_NAME: CodePoints = normalize([(0, 0x1F), *((ord(each), ord(each)) for each i
 class _Names(Spelling):
     """How names are written: with the characters of a style that have a meaning otherwise escaped."""
 
-    def __init__(self, escapes: dict[str, str]) -> None:
+    def __init__(self, escapes: dict[str, str], reserved: str) -> None:
         self._escapes = escapes
+        self._no_name = normalize([*_NO_NAME, *((ord(each), ord(each)) for each in reserved)])
         self._pattern = re.compile("|".join(map(re.escape, escapes.values()))) if escapes else None
         self.character = self.points(((0, 0x10FFFF),))
         self.body = _IDENTIFIER
@@ -71,7 +73,7 @@ class _Names(Spelling):
     @lru_cache(maxsize=1024)  # noqa: B019 (there are few, and they live as long as the module)
     def points(self, points: CodePoints) -> Regular:
         """One character out of a code point set; none that could not stand in a name."""
-        parts = [encode(common(points, negate(_NO_NAME)))]
+        parts = [encode(common(points, negate(self._no_name)))]
         for character, escape in self._escapes.items():
             if any(first <= ord(character) <= last for first, last in points):
                 parts.append(literal(escape))
@@ -95,33 +97,37 @@ class _Names(Spelling):
 class _NameNotation(Notation):
     """The notation of keys."""
 
-    def __init__(self, escapes: dict[str, str]) -> None:
+    def __init__(self, escapes: dict[str, str], reserved: str) -> None:
         super().__init__(is_canonical=False, ensure_ascii=False, is_plain=False)
-        self.names = _Names(escapes)
+        self.names = _Names(escapes, reserved)
         self.spelling = self.names
 
 
-class XmlLayout(Layout):
+class ArgumentLayout(Layout):
     """How the members of an object, or the items of an array, stand one after the other.
 
     Parameters
     ----------
-    style : XmlStyle
+    style : ArgumentStyle
     space : Regular
         White space that may stand between two of them.
     excludes : tuple of str
         What no key may hold.
     """
 
-    def __init__(self, style: XmlStyle, space: Regular, excludes: tuple[str, ...]) -> None:
-        notation = _NameNotation(dict(style.escapes))
+    is_json = False
+
+    def __init__(self, style: ArgumentStyle, space: Regular, excludes: tuple[str, ...]) -> None:
+        notation = _NameNotation(dict(style.escapes), style.reserved)
         self._names = notation.names
         self._before = concat(space, literal(style.before_key))
         head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
         self._after = concat(literal(head), space, literal(mark + tail)) if mark else literal(head)
-        self._marks = style.before_key.encode(), head.encode()
+        self._head = head.encode()
+        before_names = (style.openings["object"], style.separator) if style.separator else (style.before_key,)
+        self._before_names = tuple(mark.encode() for mark in before_names)
         self._clean = None if not excludes else complement(occurs_in(excludes))
-        super().__init__(EPSILON, EPSILON, EPSILON, notation)
+        super().__init__(EPSILON, literal(style.separator), EPSILON, notation)
         self.open_object = self.close_object = self.open_array = self.close_array = EPSILON
 
     def key(self, body: Regular) -> Regular:
@@ -130,56 +136,64 @@ class XmlLayout(Layout):
 
     def next_key(self, body: Regular) -> Regular:
         """The same, behind another."""
-        return self.key(body)
+        return concat(self.comma, self.key(body))
 
     def last_key(self, text: Callable[[int], bytes]) -> str:
         """The name that a text ends with."""
-        before, head = self._marks
         size = 256
         while True:
             data = text(size)
-            begin = data.rfind(before)
+            begin = max(data.rfind(mark) + len(mark) if mark in data else -1 for mark in self._before_names)
             if begin >= 0:
-                name = data[begin + len(before) : data.index(head, begin + len(before))]
-                return self._names.read(name.decode())
+                return self._names.read(data[begin : data.index(self._head, begin)].decode())
             if len(data) < size:
                 raise ValueError("the text does not end with a key")
             size = 4 * len(data)
 
 
-class XmlWriter:
-    """Writes members in XML; it is the :class:`~constrain.grammar.json_schema.writing.context.Context` of their object.
+class ArgumentWriter:
+    """Writes arguments; it is the :class:`~constrain.grammar.json_schema.writing.context.Context` of their object.
 
     Parameters
     ----------
     writer : RuleWriter
         Writes values in JSON, and knows the schema.
-    style : XmlStyle
+    style_name : str
     space : Regular
         White space, where any may stand.
     excludes : tuple of str
         What no string without a pattern, and no key, may hold.
+    tokens : tuple of str
+        Special tokens among what stands around values: they stand for themselves.
     """
 
     is_part = True
 
-    def __init__(self, writer: RuleWriter, style: XmlStyle, space: Regular, excludes: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        writer: RuleWriter,
+        style_name: str,
+        space: Regular,
+        excludes: tuple[str, ...],
+        tokens: tuple[str, ...] = (),
+    ) -> None:
         self._writer = writer
-        self._style = style
-        self._space = space
+        self._style = style = STYLES[style_name]
+        self._space = EPSILON if style.separator else space
         self._excludes = excludes
         self.builder: GrammarBuilder = writer.builder
         self.any_order = writer.any_order
         self.told_apart = writer.told_apart
-        self.layout: Layout = xml_layout_for(style_key(style), space, excludes)
+        self.layout: Layout = layout_of(style_name, self._space, excludes)
         self._values: dict[tuple[Handle, str], Symbol | None] = {}
         self._containers: dict[Node, Symbol] = {}
         self._why_nothing: dict[Handle, Conflict] = {}
         self._prefix = ""
-        self._gap = self.builder.lexeme(space, "white space")
+        self._tokens = re.compile("|".join(map(re.escape, tokens))) if tokens else None
+        self._gap = () if style.separator else (self.builder.lexeme(space, "white space"),)
 
     def write_root(self) -> Symbol:
-        """The symbol of the members of the document's root, which must be an object."""
+        """The symbol of the arguments: of the members of the document's root, which must be an object, or all of it."""
         normal = self._writer.root()
         objects = [node for node in normal.nodes if isinstance(node, ObjectNode)]
         if not objects:
@@ -188,6 +202,11 @@ class XmlWriter:
             raise SchemaError(f"arguments are the members of an object: {reason}", "#")
         start = self.builder.nonterminal("#")
         for node in objects:
+            if self._style.separator:
+                right = self._value_of_node(node)
+                assert not isinstance(right, Conflict)
+                self.builder.add(start, right)
+                continue
             if self._style.after_end:
                 self._check_names(node)
             self._write(start, node)
@@ -213,7 +232,7 @@ class XmlWriter:
             self._writer.note_dead(symbol, tails)
             return
         for tail in tails:
-            self.builder.add(symbol, (*tail, self._gap))
+            self.builder.add(symbol, (*tail, *self._gap))
 
     # -- the context of objects and arrays ---------------------------------------------------------
 
@@ -231,13 +250,10 @@ class XmlWriter:
                 found = self._value_of_node(node)
                 if isinstance(found, Conflict):
                     conflict = found
-                elif self._prefix and self._style.after_item:
-                    rights.append((*found, self.builder.lexeme(literal(self._style.after_item), "the end of an item")))
                 else:
-                    rights.append(found)
+                    rights.append((*found, *self._behind_item()))
                 if isinstance(node, NumberNode) and not handle and self._style.free_integer:
-                    end = self.builder.lexeme(concat(self._space, literal(self._style.end)), repr(self._style.end))
-                    rights.append((*self._integer, end))
+                    rights.append((*self._integer, *self._end_of(node)))
             for right in dict.fromkeys(rights):
                 self.builder.add(symbol, right)
             if not rights:
@@ -249,40 +265,69 @@ class XmlWriter:
     @property
     def _integer(self) -> Right:
         """An integer behind its own opening."""
-        lexeme, layout = self.builder.lexeme, self._writer.layout
+        layout = self._writer.layout
         number = layout.value(layout.notation.numbers[NumberForm.INTEGRAL])
-        return lexeme(literal(self._style.free_integer), repr(self._style.free_integer)), lexeme(number, "an integer")
+        return (*self._fixed(self._style.free_integer), self.builder.lexeme(number, "an integer"))
 
     def member(self, name: str | None, handle: Handle) -> Symbol | None:
         """The symbol of a value, with the name in its end if the style repeats it there."""
         value = self.value(handle)
-        if value is None or name is None or not self._style.after_end:
+        if value is None or name is None:
+            return value
+        if any(each in name for each in self._style.reserved):
+            pointer = handle[0].pointer if handle else "#"
+            self.refuse(f"the name {name!r} is not supported in this style: none holds {self._style.reserved}", pointer)
+        if not self._style.after_end:
             return value
         return self.builder.sequence((value, self.builder.lexeme(literal(name + self._style.after_end), name)))
 
+    def _fixed(self, text: str, before: Regular = EPSILON, behind: Regular = EPSILON) -> Right:
+        """What stands around a value, with white space on one side; special tokens in it stand for themselves."""
+        parts: list[Symbol] = []
+        last = 0
+        for place in self._tokens.finditer(text) if self._tokens is not None else ():
+            parts += self._text(concat(before, literal(text[last : place.start()])), text)
+            parts.append(self.builder.token(token_set([place.group()])))
+            before, last = EPSILON, place.end()
+        return (*parts, *self._text(concat(before, literal(text[last:]), behind), text))
+
+    def _text(self, language: Regular, name: str) -> Right:
+        return () if language == EPSILON else (self.builder.lexeme(language, repr(name)),)
+
+    def _behind_item(self) -> Right:
+        return self._fixed(self._style.after_item) if self._prefix else ()
+
+    def _end_of(self, node: Node) -> Right:
+        """What stands behind a value that is no string."""
+        return self._fixed(self._style.end_of(node.kind), before=self._space)
+
     def _value_of_node(self, node: Node) -> Right | Conflict:
-        style, builder, prefix = self._style, self.builder, literal(self._prefix)
-        opening = concat(prefix, literal(style.openings[node.kind]))
+        style, opening = self._style, self._prefix + self._style.openings[node.kind]
         if isinstance(node, StringNode):
-            return (builder.lexeme(concat(opening, self._string(node)), node.pointer),)
-        end = builder.lexeme(concat(self._space, literal(style.end)), repr(style.end))
-        if isinstance(node, (ArrayNode, ObjectNode)) and style.before_item:
+            return self._string(node, opening)
+        if isinstance(node, (ArrayNode, ObjectNode)) and style.nests:
             if style.after_end and isinstance(node, ObjectNode):
                 self._check_names(node)
             known = self._containers.get(node)
             if known is None:
-                known = self._containers[node] = builder.nonterminal(node.pointer)
+                known = self._containers[node] = self.builder.nonterminal(node.pointer)
                 self._write(known, node)
-            before = builder.lexeme(concat(opening, self._space), repr(style.openings[node.kind]))
-            return (before, known, end)
+            return (*self._fixed(opening, behind=self._space), known, *self._end_of(node))
         value = self._writer.node(node)
-        if isinstance(value, Conflict):
-            return value
-        first = builder.lexeme(opening, repr(style.openings[node.kind])) if opening != EPSILON else None
-        return (value, end) if first is None else (first, value, end)
+        return value if isinstance(value, Conflict) else (*self._fixed(opening), value, *self._end_of(node))
 
-    def _string(self, node: StringNode) -> Regular:
-        """The strings of a node, as they are, with the end behind them."""
+    def _string(self, node: StringNode, opening: str) -> Right:
+        """The strings of a node, as they are, between their opening and their end."""
+        body, end = self._body(node), self._style.end
+        if self._tokens is None or not self._tokens.search(opening + end):
+            # The first end is the end.
+            through = intersect(concat(body, literal(end)), complement(concat(ANY_BYTES, literal(end), MORE_BYTES)))
+            return (self.builder.lexeme(concat(literal(opening), through), node.pointer),)
+        alone = self.builder.lexeme(intersect(body, complement(occurs_in((end,)))), node.pointer)
+        return (*self._fixed(opening), alone, *self._fixed(end))
+
+    def _body(self, node: StringNode) -> Regular:
+        """The strings of a node."""
         if node.values is not None:
             values = [value for value in node.values if is_text(value)]
             kept = [value for value in values if not any(each in value for each in self._excludes)]
@@ -294,14 +339,10 @@ class XmlWriter:
         else:
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
             if irregular is not None:
-                self.refuse(f"{irregular.text} is not supported in XML", irregular.pointer)
-                return concat(ANY_TEXT, literal(self._style.end))
+                self.refuse(f"{irregular.text} is supported in JSON only", irregular.pointer)
+                return ANY_TEXT
             body = plain(text_of(node))
-        if self._style.string_lines and body is not ANY_TEXT:
-            body = _within_lines(body)
-        end = literal(self._style.end)
-        # The first end is the end.
-        return intersect(concat(body, end), complement(concat(ANY_BYTES, end, MORE_BYTES)))
+        return _within_lines(body) if self._style.string_lines and body is not ANY_TEXT else body
 
     def why_nothing(self, handle: Handle) -> Conflict:
         """Why :meth:`value` gave None."""
@@ -314,7 +355,7 @@ class XmlWriter:
     def scalar(self, node: Node) -> Symbol | None:
         """The symbol of a scalar with its opening and its end."""
         right = self._value_of_node(node)
-        return None if isinstance(right, Conflict) else self.builder.sequence(right)
+        return None if isinstance(right, Conflict) else self.builder.sequence((*right, *self._behind_item()))
 
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""
@@ -358,21 +399,12 @@ def _within_lines(body: Regular) -> Regular:
     )
 
 
-_StyleKey = tuple[str, str, str, tuple[tuple[str, str], ...]]
-
-
-def style_key(style: XmlStyle) -> _StyleKey:
-    """What decides the layout of a style."""
-    return style.before_key, style.after_key, style.gap_at, tuple(style.escapes.items())
-
-
 @lru_cache(maxsize=64)
-def xml_layout_for(key: _StyleKey, space: Regular, excludes: tuple[str, ...]) -> XmlLayout:
+def layout_of(style_name: str, space: Regular, excludes: tuple[str, ...]) -> ArgumentLayout:
     """The one layout of a style, so that equal keys are the same objects."""
-    before, after, gap_at, escapes = key
-    return XmlLayout(XmlStyle(before, after, {}, "", gap_at=gap_at, escapes=dict(escapes)), space, excludes)
+    return ArgumentLayout(STYLES[style_name], space, excludes)
 
 
-def xml_space(max_whitespace: int | None) -> Regular:
+def space_up_to(max_whitespace: int | None) -> Regular:
     """White space, as much as one likes or up to a number of characters."""
     return repeat(_ANY_SPACE, 0, max_whitespace)

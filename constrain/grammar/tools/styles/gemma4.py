@@ -1,0 +1,15 @@
+"""Gemma 4: objects with bare names, and strings between tokens."""
+
+from constrain.grammar.tools.style import Reasoning, ToolStyle
+
+STYLE = ToolStyle(
+    name="gemma4",
+    forms=(("<|tool_call>call:", ""),),
+    ends=("<tool_call|>",),
+    arguments="gemma4",
+    trigger="<|tool_call>",
+    separator="",
+    reasoning=Reasoning("<|channel>thought\n", "<channel|>"),
+    excludes=("<|channel>", "<|tool_response>", "<|turn>"),
+    notes="Gemma 4; the prompt ends with <|turn>model",
+)
