@@ -222,8 +222,8 @@ def _is_in_engine(error: BaseException) -> bool:
 def _result_known(run: scripts.Run, step: scripts.Step) -> Any:
     place = run.places[step[1]]
     assert place is not None
-    if step[0] == "forced":
-        return run.reference.forced(place)
+    if step[0] in scripts.QUESTIONS:
+        return run.reference.answer(place, step)
     return None if step[0] == "completion" else run.reference.takes(place, step[2])
 
 

@@ -63,7 +63,7 @@ start: (thought "," note call)+
 thought[max_tokens=3]: /(.|\\n)*/
 note[max_tokens=2, suffix=";"]: /[a-z"]*/
 call[max_tokens=4]: name ("," name)*
-name[max_tokens=2]: /[a-z"]+/
+name[capture, max_tokens=2]: /[a-z"]+/
 """
 
 SOURCES = (
@@ -161,6 +161,23 @@ def see(matcher: constrain.Matcher, mask: Any) -> Seen:
     return Seen(text, steps, matcher.is_accepting(), ended, matcher.tokens_left, None if ended else mask.tobytes())
 
 
+QUESTIONS = ("forced", "captures", "validate", "draft")
+"""Steps that ask a matcher, which stays where it is, and that have one right answer."""
+
+
+def ask(matcher: constrain.Matcher, what: str, tokens: tuple[int, ...] = ()) -> Any:
+    """The answer to a question."""
+    if what == "forced":
+        return matcher.forced_bytes()
+    if what == "captures":
+        return matcher.captures() if matcher.compiled.ir.captures else None
+    if what == "validate":
+        return matcher.validate_tokens(tokens)
+    masks = constrain.allocate_token_bitmask(len(tokens) + 1, matcher.compiled.vocabulary.size)
+    legal = constrain.fill_draft_bitmasks([matcher], [tokens], None, masks)
+    return legal, masks.tobytes()
+
+
 class Reference:
     """What a matcher should be at a place, from a grammar that nothing happens to."""
 
@@ -172,7 +189,7 @@ class Reference:
         self._seen: dict[Place, Seen] = {}
         self._takes: dict[tuple[Place, int | bytes], bool] = {}
         self._has_budget: dict[int, bool] = {}
-        self._forced: dict[Place, bytes] = {}
+        self._answers: dict[tuple[Place, Step], Any] = {}
 
     def matcher(self, place: Place) -> constrain.Matcher:
         """A fresh matcher at a place."""
@@ -216,10 +233,12 @@ class Reference:
             self._takes[key] = matcher.accept_bytes(step) if isinstance(step, bytes) else matcher.accept_token(step)
         return self._takes[key]
 
-    def forced(self, place: Place) -> bytes:
-        if place not in self._forced:
-            self._forced[place] = self.matcher(place).forced_bytes()
-        return self._forced[place]
+    def answer(self, place: Place, step: Step) -> Any:
+        """What a question has for an answer at a place."""
+        key = place, (step[0], *step[2:])
+        if key not in self._answers:
+            self._answers[key] = ask(self.matcher(place), *key[1])
+        return self._answers[key]
 
     def allowed(self, place: Place) -> list[int]:
         """The tokens of the mask at a place."""
@@ -250,9 +269,9 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
         what = rng.choices(
             (
                 *("token", "tokens", "bytes", "fill", "batch", "rollback", "reset", "fork", "copy", "begin", "drop"),
-                *("completion", "forced", "expected"),
+                *("completion", "expected", *QUESTIONS),
             ),
-            (30, 10, 6, 12, 3, 8, 1, 3, 1, 2, 1, 2, 2, 1),
+            (30, 10, 6, 12, 3, 8, 1, 3, 1, 2, 1, 2, 1, 2, 1, 2, 2),
         )[0]
         if place is None or (what in ("fork", "copy", "begin") and len(places) > 4):
             continue
@@ -272,8 +291,10 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
         elif what == "reset":
             places[which] = replace(place, path=())
             steps.append(("reset", which))
-        elif what in ("fill", "batch", "completion", "forced", "expected"):
+        elif what in ("fill", "batch", "completion", "expected", "forced", "captures"):
             steps.append((what, which))
+        elif what in QUESTIONS:
+            steps.append((what, which, _draft(rng, reference, place)))
         else:
             for _ in range(1 if what != "tokens" else rng.randint(2, 6)):
                 allowed = reference.allowed(place)
@@ -296,6 +317,23 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
                         continue
                     place = places[which] = beyond
     return Case(source, vocabulary, tuple(steps))
+
+
+def _draft(rng: random.Random, reference: Reference, place: Place) -> tuple[int, ...]:
+    """Tokens of which the first few are mostly allowed."""
+    found: list[int] = []
+    for _ in range(rng.randint(0, 5)):
+        allowed = reference.allowed(place)
+        token = rng.choice(allowed) if allowed and rng.random() < 0.9 else rng.randrange(reference.vocabulary.size)
+        found.append(token)
+        if not reference.takes(place, token):
+            break
+        beyond = replace(place, path=(*place.path, token))
+        if not reference.can_follow(beyond):
+            found.pop()
+            break
+        place = beyond
+    return tuple(found)
 
 
 class Run:
@@ -354,8 +392,8 @@ class Run:
             live = [each for each in self.matchers if each is not None]
             self._batch = constrain.allocate_token_bitmask(len(live), self.reference.vocabulary.size)
             return constrain.fill_next_token_bitmask_batch, (live, self._batch)
-        if what == "forced":
-            return matcher.forced_bytes, ()
+        if what in QUESTIONS:
+            return ask, (matcher, what, *step[2:])
         if what == "expected":
             return matcher.expected, ()
         if what == "completion":
@@ -384,9 +422,9 @@ class Run:
             self.places[step[1]] = replace(place, path=place.path[: len(place.path) - step[2]])
         elif what == "reset":
             self.places[step[1]] = replace(place, path=())
-        elif what == "forced":
-            if result != self.reference.forced(place):
-                return f"forced_bytes() is {result!r}, and should be {self.reference.forced(place)!r}"
+        elif what in QUESTIONS:
+            if result != self.reference.answer(place, step):
+                return f"the answer is {result!r}, and should be {self.reference.answer(place, step)!r}"
         elif what == "fill":
             self.masks += 1
             mask = self.reference.seen(place).mask
