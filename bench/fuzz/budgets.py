@@ -92,6 +92,20 @@ def with_repeated_items(rng: random.Random) -> Any:
     return {"type": "array", "items": found} if around < 0.3 else found
 
 
+def with_lengths(rng: random.Random) -> Any:
+    """A schema of strings with lengths beside patterns and formats, which count too."""
+    found: dict[str, Any] = {"type": "string"}
+    if rng.random() < 0.7:
+        found["pattern"] = schemas_made.pattern(rng)
+    if "pattern" not in found or rng.random() < 0.2:
+        found["format"] = rng.choice(("uri", "email", "hostname", "date", "time", "ipv6", "uri-reference", "duration"))
+    if rng.random() < 0.7:
+        found["minLength"] = rng.choice((1, 1, 2, 5, 12))
+    if rng.random() < 0.5:
+        found["maxLength"] = found.get("minLength", 0) + rng.choice((1, 7, 30, 3000))
+    return found if rng.random() < 0.5 else {"type": "object", "properties": {"a": found}, "required": ["a"]}
+
+
 def with_unique_objects(rng: random.Random) -> Any:
     """A schema of objects that must be different, with few names or many, few values or many."""
 
@@ -172,8 +186,8 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         options = {"whitespace": "compact"} if rng.random() < 0.8 else {}
         if rng.random() < 0.3:
             options["property_order"] = "any"
-        makers = (with_limited_keys, with_repeated_items, with_unique_objects, schemas_made.schema)
-        make = rng.choices(makers, (3, 1, 1, 5))[0]
+        makers = (with_limited_keys, with_repeated_items, with_lengths, with_unique_objects, schemas_made.schema)
+        make = rng.choices(makers, (3, 1, 2, 1, 5))[0]
         schema = make(rng)
         source = scripts.Source("json_schema", schema, options)
     vocabulary = vocabularies.small() if rng.random() < 0.9 else vocabularies.large()

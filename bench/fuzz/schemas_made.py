@@ -15,6 +15,21 @@ _STRINGS = ("", "a", "b", "ab", "abc", "aab", "bc1", "é", "😀", 'q"', "\\", "
 _NUMBERS = (0, 1, -1, 2, 3, 7, 10, 100, -25, 0.5, 1.5, -0.25, 1e3, 12345678901, 0.1)
 # Simple enough to mean the same in ECMA-262 and in Python.
 _PATTERNS = ("^a", "b$", "^[ab]*$", "^(a|bc)+$", "[0-9]", "^k[0-9]{1,2}$", "a.b", "^.{2,3}$", "^x?y*$")
+# What patterns are made of; some of them count, as lengths beside a pattern do.
+_PARTS = (
+    ".",
+    "[ab]*",
+    "[0-9]",
+    "x{0,40}",
+    ".{0,30}",
+    "[^,]{1,20}",
+    "ab",
+    "(ab|c)?",
+    ".*",
+    "(x.){0,9}",
+    "[ab]{2}",
+    "x+",
+)
 _FORMATS = ("date", "ipv4", "uuid", "date-time")
 
 
@@ -60,13 +75,21 @@ def _of_any(made: dict[str, Any], rng: random.Random, depth: int) -> None:
             made[what] = [schema(rng, depth - 1) for _ in range(rng.randint(1, 3))]
 
 
+def pattern(rng: random.Random) -> str:
+    """A pattern."""
+    if rng.random() < 0.5:
+        return rng.choice(_PATTERNS)
+    return f"^{''.join(rng.choices(_PARTS, k=rng.randint(1, 4)))}$"
+
+
 def _of_string(made: dict[str, Any], rng: random.Random, depth: int) -> None:
+    most = rng.choice((8, 8, 60))
     if rng.random() < 0.3:
-        made["minLength"] = rng.randrange(4)
+        made["minLength"] = rng.randrange(most // 2)
     if rng.random() < 0.4:
-        made["maxLength"] = rng.randrange(8)
+        made["maxLength"] = rng.randrange(most)
     if rng.random() < 0.3:
-        made["pattern"] = rng.choice(_PATTERNS)
+        made["pattern"] = pattern(rng)
     elif rng.random() < 0.1:
         made["format"] = rng.choice(_FORMATS)
 
@@ -145,6 +168,8 @@ def instance(rng: random.Random, made: Any, depth: int = 4) -> Any:
     if kind == "string":
         low, high = made.get("minLength", 0), made.get("maxLength", 6)
         if "pattern" in made or "format" in made or rng.random() < 0.3:
+            if rng.random() < 0.5:
+                return "".join(rng.choice("abx01") for _ in range(rng.randint(low, max(low, min(high, low + 6)))))
             return rng.choice((*_STRINGS, "k12", "192.168.0.1", "b", "a", "bca", "yy", "xy", "00:00"))
         return "".join(rng.choice("abcé😀k1") for _ in range(rng.randint(low, max(low, high))))
     if kind in ("number", "integer"):
