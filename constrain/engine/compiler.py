@@ -58,6 +58,11 @@ class GrammarCompiler:
         mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
         accelerators: Collection[str] | None = None,
     ) -> None:
+        if not isinstance(vocabulary, Vocabulary):
+            raise TypeError(
+                f"GrammarCompiler() takes a Vocabulary, not {type(vocabulary).__name__}: "
+                "Vocabulary.from_tokenizer(tokenizer), or Vocabulary.from_huggingface(tokenizer)"
+            )
         self.accelerators = names_in_use(accelerators)
         self.vocabulary = vocabulary
         self.cache_limit_bytes = cache_limit_bytes

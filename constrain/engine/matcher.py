@@ -100,7 +100,7 @@ class Matcher(Cursor):
         if compiled.ir.token_limits:
             transact(self, self._begin_limits)
         if stop_token_ids is not None:
-            stops = StopTokens(compiled.vocabulary, map(self._checked_token, stop_token_ids))
+            stops = StopTokens(compiled.vocabulary, self._checked_tokens(stop_token_ids, "stop_token_ids"))
             self._conditions, self._kinds = (*self._conditions, stops), stops.kinds
             self._stops = stops.ids
             self._heed()
@@ -300,7 +300,7 @@ class Matcher(Cursor):
         ConstrainError
             If an id is out of range; nothing changes then.
         """
-        tokens = [self._checked_token(token) for token in token_ids]
+        tokens = self._checked_tokens(token_ids, "token_ids")
         begin = self._steps
         ended, parent = self._state == ENDED, self._parent
         try:
@@ -320,7 +320,7 @@ class Matcher(Cursor):
         ConstrainError
             If an id is out of range.
         """
-        tokens = [self._checked_token(token) for token in token_ids]
+        tokens = self._checked_tokens(token_ids, "token_ids")
         ahead = self.fork()
         count = 0
         while count < len(tokens) and ahead.accept_token(tokens[count]):
@@ -339,6 +339,11 @@ class Matcher(Cursor):
         if not 0 <= token < self._size:
             raise ConstrainError(f"token id {token} is out of range, the vocabulary has {self._size} tokens")
         return token
+
+    def _checked_tokens(self, token_ids: Any, name: str) -> list[int]:
+        if not isinstance(token_ids, Iterable):
+            raise ConstrainError(f"{name} must be a list of token ids, not {token_ids!r}")
+        return list(map(self._checked_token, token_ids))
 
     def _accept_end(self, token: int) -> bool:
         """Go on with a token that is an end token or a special one, or after the end."""
@@ -371,7 +376,15 @@ class Matcher(Cursor):
         tokens : int, optional
             How many tokens of the budget (``max_tokens``) they are; by default the fewest that spell them, and if none
             do, the bytes are refused.  Without a budget it does not matter.
+
+        Raises
+        ------
+        ConstrainError
+            If ``data`` is a str, or anything else than bytes.
         """
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            # bytes(3) would be three zero bytes.
+            raise ConstrainError(f"accept_bytes() takes bytes, not {type(data).__name__}: of a text, text.encode()")
         if self._state == ENDED or not self._is_text(data):
             return False
         return transact(self, self._read_paid_step, bytes(data), tokens)

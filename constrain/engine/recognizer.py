@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from constrain.engine.cursor import Cursor
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.transaction import transact
@@ -17,8 +19,8 @@ class Recognizer(Cursor):
 
     def try_push_byte(self, byte: int) -> bool:
         """Read one byte.  False, and nothing changes, if no sentence goes on with it."""
-        if not 0 <= byte <= 255:
-            raise ConstrainError(f"{byte} is not a byte")
+        if not isinstance(byte, (int, np.integer)) or not 0 <= byte <= 255:
+            raise ConstrainError(f"{byte!r} is not a byte: an integer from 0 to 255")
         return self._is_text(_BYTES[byte]) and transact(self, self._read_step, _BYTES[byte])
 
     def pop_bytes(self, count: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.errors import ConstrainError
 from constrain.generation.drawing import draw
@@ -33,6 +33,8 @@ class Generation(Iterator[Step]):
         overlap: bool | None = None,
     ) -> None:
         check_log_probabilities(log_probabilities)
+        if not hasattr(sampler, "sample"):
+            raise ConstrainError(f"sampler must be a Sampler or a SamplerChain, not {sampler!r}")
         self._model = model
         self._row = row
         self._sampler = sampler
@@ -180,6 +182,8 @@ def generate(
     """
     if isinstance(stop, str):
         stop = [stop]
+    if compiled_grammar is not None:
+        check_compiled(compiled_grammar, "generate()")
     row = Row(
         tokenizer,
         compiled_grammar,

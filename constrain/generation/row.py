@@ -142,6 +142,10 @@ class Row:
             check_compiled(compiled_grammar, "a generation")
             vocabulary = compiled_grammar.vocabulary
             self.vocabulary_size = vocabulary.size
+            if getattr(tokenizer, "vocab_size", 0) > vocabulary.size:
+                raise ConstrainError(
+                    f"the grammar was compiled for {vocabulary}, but the tokenizer has {tokenizer.vocab_size:,} tokens"  # type: ignore[attr-defined]
+                )
             self.matcher = Matcher(compiled_grammar, max_tokens if budget else None)
             self.scout = Matcher(compiled_grammar) if budget else self.matcher
             if events:

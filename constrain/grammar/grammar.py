@@ -64,7 +64,12 @@ class _reading(limited):
 
 def _check_text(value: object, what: str) -> None:
     if not isinstance(value, str):
-        raise GrammarError(f"{what} must be a str, not {type(value).__name__}")
+        advice = ""
+        if isinstance(value, Path):
+            advice = "; of a file, path.read_text()"
+        elif isinstance(value, re.Pattern):
+            advice = "; of a compiled one, its .pattern, and its flags as letters such as 'is'"
+        raise GrammarError(f"{what} must be a str, not {type(value).__name__}{advice}")
 
 
 def _is_small(schema: object) -> bool:
@@ -446,7 +451,7 @@ class Grammar:
         tools: Iterable[Any],
         *,
         style: str | ToolStyle,
-        tool_choice: str = "auto",
+        tool_choice: str | Mapping[str, Any] = "auto",
         parallel: bool = True,
         reasoning: bool | int = True,
         reasoning_begun: bool | None = None,
@@ -464,9 +469,9 @@ class Grammar:
             functions.
         style : str or ToolStyle
             The syntax: ``"llama3"``, ``"qwen3"``, ``"hermes"``, ``"deepseek_v3"``, ...; an error lists all.
-        tool_choice : str
+        tool_choice : str or dict
             ``"auto"``: text, with calls in it.  ``"required"``: calls and no text.  ``"none"``: text.  Or the name of a
-            tool: one call of it.
+            tool: one call of it.  The objects that requests in OpenAI's and Anthropic's JSON have for these do as well.
         parallel : bool
             Whether there may be several calls.
         reasoning : bool
@@ -495,9 +500,10 @@ class Grammar:
         LimitError
             If reading it takes too long, or makes too much.
         """
-        from constrain.grammar.tools.front_end import from_tools
+        from constrain.grammar.tools.front_end import choice_of, from_tools
 
         with _reading(time_limit):
+            tool_choice = choice_of(tool_choice)
             tools = list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, dict)) else tools
             if isinstance(special_tokens, Iterable) and not isinstance(special_tokens, str):
                 special_tokens = tuple(special_tokens)

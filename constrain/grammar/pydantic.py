@@ -26,6 +26,9 @@ def schema_of(model: Any) -> dict[str, Any]:
         raise GrammarError(
             "from_pydantic takes a type, not a dict: for a JSON Schema there is Grammar.from_json_schema"
         )
+    if isinstance(model, (str, int, float, bytes, tuple, list, set, pydantic.BaseModel)):
+        name, kind = " ".join(repr(model).split()), type(model).__name__
+        raise GrammarError(f"pydantic has no JSON Schema for {name}: it is a value ({kind}); give a type")
     try:
         if isinstance(model, pydantic.TypeAdapter):
             return model.json_schema()

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.applying import apply_token_bitmask_inplace
@@ -97,9 +97,11 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             if max_new_tokens not in (None, max_tokens):
                 raise ConstrainError(f"max_tokens is {max_tokens}, but max_new_tokens is {max_new_tokens}")
             max_new_tokens = max_tokens
-        if isinstance(compiled_grammars, CompiledGrammar):
+        if not isinstance(compiled_grammars, Sequence):
             compiled_grammars = [compiled_grammars]
         self._grammars = list(compiled_grammars)
+        for each in self._grammars:
+            check_compiled(each, "ConstrainLogitsProcessor()")
         if not self._grammars:
             raise ConstrainError("at least one compiled grammar is needed")
         vocabulary = self._grammars[0].vocabulary
@@ -294,6 +296,9 @@ def generate(
     for name in ("logits_processor", "eos_token_id", "generation_config", "num_return_sequences"):
         if name in options:
             raise ConstrainError(f"{name} cannot be given to this generate(): use ConstrainLogitsProcessor instead")
+    messages = [] if isinstance(prompt, str) else list(prompt)
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise ConstrainError("prompt must be a text or a chat's messages; for several use ConstrainLogitsProcessor")
     tokenizer = _tokenizer_of(model) if tokenizer is None else tokenizer
     grammar, read = _reader(output)
     compiler = _compiler_of(model, tokenizer)
@@ -302,7 +307,7 @@ def generate(
         inputs = tokenizer(prompt, return_tensors="pt")
     else:
         inputs = tokenizer.apply_chat_template(
-            list(prompt), add_generation_prompt=True, return_tensors="pt", return_dict=True
+            messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
         )
     ids = inputs["input_ids"].to(model.device)
     if max_new_tokens is None:
@@ -327,7 +332,8 @@ def _reader(output: Any) -> tuple[Grammar, Callable[[str], Any]]:
         return output, str
     if isinstance(output, (dict, bool)):
         return Grammar.from_json_schema(output), json.loads
-    grammar = Grammar.from_pydantic(output)
+    # Pydantic reads no integer from 1e30, nor from 12.0 where it is strict.
+    grammar = Grammar.from_pydantic(output, numbers="plain")
     # It is there, or the line before would have failed.
     return grammar, import_module("pydantic").TypeAdapter(output).validate_json
 

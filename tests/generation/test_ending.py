@@ -251,15 +251,17 @@ def test_an_error_of_the_model_leaves_the_thread_in_order(compiler):
 
 
 def test_the_vocabulary_cannot_say_it_beside_the_model():
-    compiler = GrammarCompiler(Vocabulary([b"a", b"<eos>"], eos_ids=[1], special_ids=[1]))
+    tokenizer = MockTokenizer([b"a", b"b"])
+    tokens = [b"a", b"<eos>", *[b""] * (tokenizer.vocab_size - 2)]
+    compiler = GrammarCompiler(Vocabulary(tokens, eos_ids=[1], special_ids=range(1, len(tokens))))
 
     class Zeros:
         def logits(self, ids):
-            return [0.0, 0.0]
+            return [0.0] * len(tokens)
 
     generation = generate(
         Zeros(),
-        MockTokenizer([b"a", b"b"]),
+        tokenizer,
         compiler.compile(Grammar.from_regex("ab|ac")),
         overlap=True,
         budget=False,

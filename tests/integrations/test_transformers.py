@@ -341,6 +341,19 @@ def test_an_object_in_one_line(loaded):
     assert all(type(each) is int for each in numbers)
 
 
+def test_pydantic_reads_the_numbers_of_one_line(loaded):
+    pydantic = pytest.importorskip("pydantic", reason="the extra 'pydantic' is not installed")
+
+    class Count(pydantic.BaseModel, extra="forbid", strict=True):
+        n: int
+
+    # Pydantic reads no integer from 5e30, and a strict model none from 12.0.
+    for seed in range(8):
+        torch.manual_seed(seed)
+        found = generate(loaded, "How many? ", Count, max_new_tokens=20, do_sample=True, temperature=9.0)
+        assert type(found.n) is int
+
+
 def test_schemas_and_grammars_in_one_line(loaded, folder):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     assert generate(loaded, "Yes? ", {"const": [True]}, tokenizer=tokenizer) == [True]
@@ -361,3 +374,7 @@ def test_one_line_says_what_it_lacks(model, loaded):
         generate(model, "?", Grammar.from_choices(["a"]))
     with pytest.raises(ConstrainError, match="the shortest text"):
         generate(loaded, "?", Grammar.from_regex("[bcd]{30}"), max_new_tokens=20)
+    with pytest.raises(ConstrainError, match="a text or a chat's messages; for several use"):
+        generate(loaded, ["one", "two"], int)
+    with pytest.raises(TypeError, match=r"ConstrainLogitsProcessor\(\) takes a CompiledGrammar, not Grammar"):
+        ConstrainLogitsProcessor(Grammar.from_choices(["a"]))

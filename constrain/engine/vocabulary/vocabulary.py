@@ -210,6 +210,8 @@ class Vocabulary:
         return trie
 
     def _check_ids(self, ids: Iterable[int], name: str) -> tuple[int, ...]:
+        if not isinstance(ids, Iterable):
+            raise ConstrainError(f"{name} must be a list of token ids, not {ids!r}")
         checked = set()
         for value in ids:
             try:

@@ -113,6 +113,18 @@ def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) 
     return found
 
 
+def choice_of(tool_choice: Any) -> Any:
+    """What was chosen, without the object that requests in OpenAI's and Anthropic's JSON have around a name."""
+    match tool_choice:
+        case {"type": "function", "function": {"name": name}} | {"type": "function" | "tool", "name": name}:
+            return name
+        case {"type": "any"}:
+            return "required"
+        case {"type": "auto" | "none" as name}:
+            return name
+    return tool_choice
+
+
 class _Turn:
     """Writes a turn as a structural tag."""
 
