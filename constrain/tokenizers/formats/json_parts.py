@@ -46,7 +46,11 @@ def collector_paused() -> Iterator[None]:
 
 def type_of(entry: Any) -> str:
     """The name of a component, for messages too."""
-    return str(entry.get("type")) if isinstance(entry, dict) else "null" if entry is None else repr(entry)[:100]
+    if not isinstance(entry, dict):
+        return "null" if entry is None else repr(entry)[:100]
+    kind = entry.get("type")
+    # What is no name of a component may be of several lines.
+    return kind if isinstance(kind, str) and kind.isidentifier() else repr(kind)[:100]
 
 
 def parts_of(entry: Any, key: str) -> list[Any]:

@@ -43,9 +43,8 @@ def _pair_of_template(part: dict[str, Any]) -> PairTemplate | None:
                     raise ValueError(inner)
                 found.append((inner["id"], type_id))
             else:
-                ids = part["special_tokens"][inner["id"]]["ids"]
-                found.append((tuple(int(token_id) for token_id in ids), type_id))
-    except (AttributeError, KeyError, StopIteration, TypeError, ValueError):
+                found.append((_special_ids(part, inner), type_id))
+    except (AttributeError, KeyError, OverflowError, StopIteration, TypeError, ValueError):
         raise TokenizerError("post_processor TemplateProcessing: its pair is malformed") from None
     return tuple(found)
 
@@ -72,19 +71,30 @@ def around_text(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[i
 
 
 def _template(part: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    before: list[int] = []
-    after: list[int] = []
-    seen_text = False
+    around: list[list[int]] = [[]]
     try:
         for piece in part["single"]:
-            if "Sequence" in piece:
-                seen_text = True
+            if "Sequence" not in piece:
+                around[-1] += _special_ids(part, piece["SpecialToken"])
+            elif piece["Sequence"]["id"] == "A":
+                around.append([])
             else:
-                ids = part["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
-                (after if seen_text else before).extend(int(token_id) for token_id in ids)
+                raise ValueError(piece)
     except (KeyError, TypeError, ValueError):
         raise TokenizerError("post_processor TemplateProcessing is malformed") from None
-    return tuple(before), tuple(after)
+    if len(around) != 2:
+        raise TokenizerError(
+            f"post_processor TemplateProcessing has the text {len(around) - 1} times; only once is supported"
+        )
+    return tuple(around[0]), tuple(around[1])
+
+
+def _special_ids(part: dict[str, Any], piece: dict[str, Any]) -> tuple[int, ...]:
+    """The ids that a template names."""
+    ids = tuple(part["special_tokens"][piece["id"]]["ids"])
+    if set(map(type, ids)) - {int}:
+        raise ValueError(ids)
+    return ids
 
 
 def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
