@@ -17,7 +17,7 @@ MODELS = "BPE, Unigram, WordPiece and WordLevel"
 """Those that are supported."""
 
 
-MOST_PARTS = 256
+MOST_PARTS = 64
 """The most members of a ``Sequence``.  Real files have up to twenty; each goes through every text."""
 
 _VOCABULARY = ("vocab", "merges")
