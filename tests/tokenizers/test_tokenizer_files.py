@@ -205,6 +205,11 @@ CHANGES = [
     (("post_processor",), template([{"SpecialToken": {"id": "x"}}, TEXT], [2**40]), "post_processor: id 1099511627776"),
     (("post_processor",), template([{"SpecialToken": {"id": "x"}}, TEXT], [-1]), "post_processor: id -1 is not in"),
     (("post_processor",), template([{"SpecialToken": {"id": "x"}}, TEXT], [math.inf]), "malformed"),
+    (
+        ("post_processor",),
+        {"type": "Sequence", "processors": [template([TEXT], [0]), {"type": "ByteLevel"}, template([TEXT], [0])]},
+        "post_processor TemplateProcessing . TemplateProcessing is not supported: only one part",
+    ),
     (("post_processor",), template([TEXT, TEXT], []), "has the text 2 times; only once is supported"),
     (("post_processor",), template([], []), "has the text 0 times"),
     (("post_processor",), template([{"Sequence": {"id": "B"}}], []), "malformed"),
