@@ -159,6 +159,7 @@ def template(single, ids):
     return {"type": "TemplateProcessing", "single": single, "special_tokens": {"x": {"ids": ids}}}
 
 
+DOUBLED = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
 CHANGES = [
     (("model", "vocab"), [], "vocab"),
     (("model", "vocab"), {}, "vocab"),
@@ -184,6 +185,10 @@ CHANGES = [
     (("model", "end_of_word_suffix"), 5, "end_of_word_suffix"),
     (("model", "continuing_subword_prefix"), "##", "merge 0"),
     (("normalizer",), {"type": "Rot13"}, "normalizer Rot13"),
+    (("normalizer",), {"type": "Prepend", "prepend": "\ud800"}, "Prepend: .prepend. has a lone surrogate"),
+    (("pre_tokenizer",), {"type": "Metaspace", "replacement": "\ud800"}, "has a lone surrogate"),
+    (("decoder",), {"type": "Sequence", "decoders": [DOUBLED] * 40}, "makes more than 134,217,728 characters"),
+    (("model",), {"type": "Unigram", "unk_id": 0, "vocab": [["a", 1e308]]}, "score is not a finite number, or too"),
     (("normalizer",), {"type": "a\n"}, r"normalizer 'a\\n' is not supported"),
     (("normalizer",), {"type": "Sequence"}, "normalizers"),
     (("normalizer",), {"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""}, "which may match nothing"),

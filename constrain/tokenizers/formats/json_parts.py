@@ -74,6 +74,10 @@ def text_of(entry: dict[str, Any], key: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str):
         raise TokenizerError(f'{type_of(entry)}: "{key}" must be a string')
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise TokenizerError(f'{type_of(entry)}: "{key}" has a lone surrogate, which has no UTF-8') from None
     return value
 
 
