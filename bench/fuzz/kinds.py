@@ -8,7 +8,7 @@ from bench.fuzz.protocol import Kind
 
 NAMES = (
     *("regexes", "lark", "lexing", "schemas", "history", "accelerators", "budgets", "limited_rules"),
-    *("threads", "faults", "interrupts", "forks", "tokenizer_files"),
+    *("threads", "faults", "interrupts", "forks", "tokenizer_files", "damaged_files"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
+
+LARGEST_ID = 2**22 - 1
+"""Of a token.  A vocabulary takes some 250 bytes for each id up to the last one, whether it has a token or not: a small
+file with one huge id must not take gigabytes.  Real vocabularies go up to 2**18."""
 
 
 def checked_text(text: Any, what: str = "a text") -> str:
@@ -64,6 +68,14 @@ def listed_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
 def checked_ids(ids: Any) -> list[int]:
     """Ids as a list of int."""
     return [checked_id(token_id) for token_id in listed_ids(ids)]
+
+
+def check_token_ids(ids: Collection[int]) -> None:
+    """An error if a vocabulary has no ids, a negative one, or one above :data:`LARGEST_ID`."""
+    if not ids:
+        raise TokenizerError("the vocabulary is empty")
+    if min(ids) < 0 or max(ids) > LARGEST_ID:
+        raise TokenizerError(f"token ids must lie between 0 and {LARGEST_ID}")
 
 
 def checked_path(path: Any, what: str = "a path") -> Path:

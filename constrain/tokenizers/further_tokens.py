@@ -7,11 +7,9 @@ from dataclasses import replace
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.arguments import checked_texts
+from constrain.tokenizers.arguments import check_token_ids, checked_texts
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.special_tokens import SpecialTokens
-
-LARGEST_ID = 2**24
 
 
 def further_tokens(
@@ -47,8 +45,7 @@ def further_tokens(
         elif token_id in ids:
             raise TokenizerError(f"{text!r} is what normalization makes of the added token with id {token_id}")
         new.append(replace(flags, id=token_id, content=text))
-    if size > LARGEST_ID:
-        raise TokenizerError(f"token ids must lie between 0 and {LARGEST_ID - 1}")
+    check_token_ids([size - 1])
     return new, size
 
 

@@ -44,7 +44,7 @@ _MODULES = {
     ),
     "special_tokens": ("SpecialTokens",),
     "splitting.patterns": ("SplitPattern",),
-    "splitting.stages": ("ByteAlphabetStage", "LengthStage", "RegexStage", "RewriteStage"),
+    "splitting.stages": ("ByteAlphabetStage", "LengthStage", "PrefixStage", "RegexStage", "RewriteStage"),
 }
 _CLASSES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -371,3 +371,13 @@ def test_schemas_and_instances_meet() -> None:
         for _ in range(5):
             valid += Judge(schema).verdict(json.dumps(schemas_made.instance(rng, schema))) == ""
     assert valid > 100
+
+
+def test_an_error_that_a_damaged_file_should_not_cause_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run("damaged_files", 1)["errors"] > 20
+
+    def careless(text: str) -> bool:
+        raise KeyError(text)
+
+    monkeypatch.setattr("constrain.tokenizers.formats.json_pieces.byte_tokens", careless)
+    assert "KeyError" in _fails("damaged_files", 3).what

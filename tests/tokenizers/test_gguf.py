@@ -163,16 +163,22 @@ def broken(metadata, key, value):
         ("tokenizer.ggml.tokens", [b"\xff"], r"tokens\[0\] is not UTF-8"),
         ("tokenizer.ggml.token_type", np.ones(3, np.int32), "token_type must have one int32 for each token"),
         ("tokenizer.ggml.token_type", "x", "token_type must have"),
+        ("tokenizer.ggml.token_type", "seven", r"token_type\[3\] is 7; supported are 1 to 6"),
         ("tokenizer.ggml.merges", None, "merges is missing"),
         ("tokenizer.ggml.merges", ["a"], "merge 0, 'a'"),
         ("tokenizer.ggml.merges", ["a zzz"], "merge 0"),
+        ("tokenizer.ggml.merges", ["a b", "a"], "merge 1, 'a'"),
         ("tokenizer.ggml.eos_token_id", "x", "eos_token_id is no id"),
         ("tokenizer.ggml.add_bos_token", 1, "add_bos_token is no boolean"),
     ],
 )
 def test_bad_metadata(tmp_path, small_vocabulary, key, value, words):
     path = tmp_path / "model.gguf"
-    path.write_bytes(gguf_file(broken(byte_level_metadata(small_vocabulary), key, value)))
+    metadata = byte_level_metadata(small_vocabulary)
+    if isinstance(value, str) and value == "seven":
+        value = metadata[key].copy()
+        value[3] = 7
+    path.write_bytes(gguf_file(broken(metadata, key, value)))
     with pytest.raises(TokenizerError, match=words) as caught:
         load_tokenizer(path)
     assert str(path) in str(caught.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import math
 import time
 
 import pytest
@@ -151,6 +152,14 @@ def test_a_token_too_long_for_ranks(tmp_path):
         load_tokenizer(path, encoding="r50k_base")
 
 
+TEXT = {"Sequence": {"id": "A", "type_id": 0}}
+
+
+def template(single, ids):
+    return {"type": "TemplateProcessing", "single": single, "special_tokens": {"x": {"ids": ids}}}
+
+
+DOUBLED = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
 CHANGES = [
     (("model", "vocab"), [], "vocab"),
     (("model", "vocab"), {}, "vocab"),
@@ -159,6 +168,12 @@ CHANGES = [
     (("model", "vocab"), {"a": 1, "b": 1}, "same id"),
     (("model",), {"vocab": {"a": -1}, "merges": []}, "ids must lie"),
     (("model",), {"vocab": {"a": 2**40}, "merges": []}, "ids must lie"),
+    (("model",), {"type": "WordLevel", "vocab": {"a": 2**22}}, "ids must lie between 0 and 4194303"),
+    (("model",), {"vocab": {"a": 2**64}, "merges": [["a", "a"]]}, "ids must lie"),
+    (("model",), {"vocab": {"a": 0}, "merges": [], "unk_token": {}}, "unk_token.* must be a string"),
+    (("model",), {"type": "a\nb", "vocab": {"a": 0}}, r"model 'a\\nb' is not supported"),
+    (("model",), {"type": "Unigram", "unk_id": 0, "vocab": [["a", 10**400]]}, "score is not a finite number"),
+    (("added_tokens",), [{"id": 2**40, "content": "<x>"}], "ids must lie"),
     (("model", "merges"), None, "merges"),
     (("model", "merges"), [["a"]], r"merge 0, \['a'\]"),
     (("model", "merges"), ["a b c"], "merge 0"),
@@ -170,6 +185,11 @@ CHANGES = [
     (("model", "end_of_word_suffix"), 5, "end_of_word_suffix"),
     (("model", "continuing_subword_prefix"), "##", "merge 0"),
     (("normalizer",), {"type": "Rot13"}, "normalizer Rot13"),
+    (("normalizer",), {"type": "Prepend", "prepend": "\ud800"}, "Prepend: .prepend. has a lone surrogate"),
+    (("pre_tokenizer",), {"type": "Metaspace", "replacement": "\ud800"}, "has a lone surrogate"),
+    (("decoder",), {"type": "Sequence", "decoders": [DOUBLED] * 40}, "makes more than 134,217,728 characters"),
+    (("model",), {"type": "Unigram", "unk_id": 0, "vocab": [["a", 1e308]]}, "score is not a finite number, or too"),
+    (("normalizer",), {"type": "a\n"}, r"normalizer 'a\\n' is not supported"),
     (("normalizer",), {"type": "Sequence"}, "normalizers"),
     (("normalizer",), {"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""}, "which may match nothing"),
     (("pre_tokenizer",), {"type": "UnicodeScripts"}, "pre_tokenizer UnicodeScripts is not supported"),
@@ -187,6 +207,17 @@ CHANGES = [
     (("post_processor",), {"type": "BertProcessing"}, "post_processor names None"),
     (("post_processor",), {"type": "RobertaProcessing", "cls": ["<s>", 1]}, "'<s>', which is not in the vocabulary"),
     (("post_processor",), {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}]}, "malformed"),
+    (("post_processor",), template([{"SpecialToken": {"id": "x"}}, TEXT], [2**40]), "post_processor: id 1099511627776"),
+    (("post_processor",), template([{"SpecialToken": {"id": "x"}}, TEXT], [-1]), "post_processor: id -1 is not in"),
+    (("post_processor",), template([{"SpecialToken": {"id": "x"}}, TEXT], [math.inf]), "malformed"),
+    (
+        ("post_processor",),
+        {"type": "Sequence", "processors": [template([TEXT], [0]), {"type": "ByteLevel"}, template([TEXT], [0])]},
+        "post_processor TemplateProcessing . TemplateProcessing is not supported: only one part",
+    ),
+    (("post_processor",), template([TEXT, TEXT], []), "has the text 2 times; only once is supported"),
+    (("post_processor",), template([], []), "has the text 0 times"),
+    (("post_processor",), template([{"Sequence": {"id": "B"}}], []), "malformed"),
     (("added_tokens",), [{"id": 1}], "no id or no content"),
     (("added_tokens",), [{"id": 5, "content": "x"}], "contradicts the vocabulary"),
     (("added_tokens",), [{"id": 500, "content": "a"}], "contradicts the vocabulary"),

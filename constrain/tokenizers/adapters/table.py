@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.arguments import checked_ids, checked_text
+from constrain.tokenizers.arguments import LARGEST_ID, checked_ids, checked_text
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.special_tokens import SpecialTokens
-
-_MOST_IDS = 2**24
 
 
 class TableTokenizer(Tokenizer):
@@ -89,8 +87,8 @@ class TableTokenizer(Tokenizer):
 
 def check_size(size: int) -> None:
     """Raise :class:`TokenizerError` for a number of ids that nobody has, before a list of that length is made."""
-    if size > _MOST_IDS:
-        raise TokenizerError(f"the vocabulary has ids up to {size - 1}; at most {_MOST_IDS - 1} is supported")
+    if size - 1 > LARGEST_ID:
+        raise TokenizerError(f"the vocabulary has ids up to {size - 1}; at most {LARGEST_ID} is supported")
 
 
 def well_known_eos(spellings: Sequence[str | None], names: Sequence[str]) -> list[int]:

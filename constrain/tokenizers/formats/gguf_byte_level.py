@@ -11,7 +11,7 @@ from constrain.tokenizers.byte_alphabet import tokens_as_bytes
 from constrain.tokenizers.formats.gguf_splits import BEGIN_BY_DEFAULT, WHOLE_PIECES, stages_of
 from constrain.tokenizers.formats.gguf_vocabulary import NORMAL, GGUFVocabulary
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
-from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges
+from constrain.tokenizers.models.merge_ids import Merges, Pairs, ids_of_merges, is_merge
 from constrain.tokenizers.splitting.patterns import SplitPattern
 
 
@@ -51,6 +51,6 @@ def _pair(place: int, merge: str, ids: Mapping[str, int]) -> tuple[str, str]:
     if first not in ids or second not in ids:
         # Converters write a space within a token as the byte-level alphabet does, since a space divides the pair.
         first, second = first.replace("\u0120", " "), second.replace("\u0120", " ")
-    if not {first, second, first + second} <= ids.keys():
+    if not is_merge((first, second), ids):
         raise TokenizerError(f"GGUF: merge {place}, {merge!r}, is not a pair of tokens that make a token")
     return first, second

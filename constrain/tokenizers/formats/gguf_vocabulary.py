@@ -60,6 +60,11 @@ class GGUFVocabulary:
         self.tokens = self._decoded(raw, "tokens")
         types = self._numbers("token_type", np.int32)
         self.types = np.full(len(raw), NORMAL, dtype=np.int32) if types is None else types.copy()
+        for place in np.flatnonzero((self.types < NORMAL) | (self.types > BYTE)).tolist():
+            kind = self.types[place]
+            raise TokenizerError(
+                f"GGUF: tokenizer.ggml.token_type[{place}] is {kind}; supported are {NORMAL} to {BYTE}"
+            )
         for token_id in np.flatnonzero(self.types == USER_DEFINED).tolist():
             # Converters fill gaps in a vocabulary with tokens of this name.
             filler = _FILLER.fullmatch(self.tokens[token_id])

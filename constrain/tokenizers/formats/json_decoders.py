@@ -47,8 +47,7 @@ class PieceDecoder:
         if joined.count(_BETWEEN) >= len(tokens):  # a token has it too
             return [self.to_bytes(token) for token in tokens]
         # One replacement in everything is many times as fast as one in each token.
-        for old, new in self.replacements:
-            joined = joined.replace(old, new) if old else joined
+        joined = _replaced(joined, self.replacements)
         named = [place for place, token in enumerate(tokens) if token[:3] == "<0x"]
         data = joined.encode().split(_BETWEEN.encode())
         for place in named:
@@ -63,6 +62,20 @@ class PieceDecoder:
         assert self.first is not None
         data, first = self.to_bytes(token), self.first(token)
         return None if first == (data.removeprefix(b" ") if self.strip_leading_space else data) else first
+
+
+_MOST_CHARACTERS = 2**27
+"""Of all tokens together; each replacement may double what the one before has made."""
+
+
+def _replaced(text: str, replacements: Sequence[tuple[str, str]]) -> str:
+    for old, new in replacements:
+        if old and len(text) + text.count(old) * (len(new) - len(old)) > _MOST_CHARACTERS:
+            raise TokenizerError(
+                f"decoder Replace: it makes more than {_MOST_CHARACTERS:,} characters of the vocabulary"
+            )
+        text = text.replace(old, new) if old else text
+    return text
 
 
 _BETWEEN = "\0"
@@ -136,8 +149,6 @@ def _sequence(parts: list[Any], kinds: list[str]) -> PieceDecoder:
         byte = byte_of_token(token) if bytes_too else None
         if byte is not None:
             return bytes((byte,))
-        for old, new in replacements:
-            token = token.replace(old, new) if old else token
-        return token.encode()
+        return _replaced(token, replacements).encode()
 
     return PieceDecoder(to_bytes, strip, replacements=tuple(replacements))

@@ -17,7 +17,7 @@ MODELS = "BPE, Unigram, WordPiece and WordLevel"
 """Those that are supported."""
 
 
-MOST_PARTS = 256
+MOST_PARTS = 64
 """The most members of a ``Sequence``.  Real files have up to twenty; each goes through every text."""
 
 _VOCABULARY = ("vocab", "merges")
@@ -46,7 +46,11 @@ def collector_paused() -> Iterator[None]:
 
 def type_of(entry: Any) -> str:
     """The name of a component, for messages too."""
-    return str(entry.get("type")) if isinstance(entry, dict) else "null" if entry is None else repr(entry)[:100]
+    if not isinstance(entry, dict):
+        return "null" if entry is None else repr(entry)[:100]
+    kind = entry.get("type")
+    # What is no name of a component may be of several lines.
+    return kind if isinstance(kind, str) and kind.isidentifier() else repr(kind)[:100]
 
 
 def parts_of(entry: Any, key: str) -> list[Any]:
@@ -70,6 +74,10 @@ def text_of(entry: dict[str, Any], key: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str):
         raise TokenizerError(f'{type_of(entry)}: "{key}" must be a string')
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise TokenizerError(f'{type_of(entry)}: "{key}" has a lone surrogate, which has no UTF-8') from None
     return value
 
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers import models
 from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.arguments import check_token_ids
 from constrain.tokenizers.byte_alphabet import CHARACTER_OF_BYTE
 from constrain.tokenizers.formats.json_decoders import read_decoder
 from constrain.tokenizers.formats.json_normalizers import steps_of_normalizer
@@ -77,8 +79,9 @@ def vocabulary_of(model: dict[str, Any]) -> dict[str, int]:
     """Ids by token: an object, or for Unigram a list of tokens and scores."""
     vocab = model.get("vocab")
     if model.get("type") != "Unigram":
-        if not isinstance(vocab, dict) or not vocab or set(map(type, vocab.values())) != {int}:
+        if not isinstance(vocab, dict) or set(map(type, vocab.values())) != {int}:
             raise TokenizerError('"vocab" must be an object from tokens to ids')
+        check_token_ids(vocab.values())
         if len(set(vocab.values())) != len(vocab):
             raise TokenizerError("two tokens of the vocabulary have the same id")
         return vocab
@@ -105,6 +108,8 @@ def _unknown(model: dict[str, Any], ids: dict[str, int]) -> int:
     name = model.get("unk_token")
     if name is None:
         return -1
+    if not isinstance(name, str):
+        raise TokenizerError('"unk_token" must be a string')
     if name not in ids and model.get("type") == "WordLevel":
         return -1
     if name not in ids:
@@ -128,7 +133,7 @@ def _model(
         if byte_ids is None:
             raise TokenizerError('"byte_fallback" without a token for every byte')
     if kind == "Unigram":
-        scores = np.array([score for _, score in model["vocab"]], dtype=np.float64)
+        scores = _scores(model["vocab"])
         return models.Unigram(
             texts,
             scores,
@@ -139,7 +144,7 @@ def _model(
         )
     if kind == "WordPiece":
         prefix, most = model.get("continuing_subword_prefix", "##"), model.get("max_input_chars_per_word", 100)
-        if unknown < 0 or not isinstance(prefix, str) or type(most) is not int:
+        if unknown < 0 or not _is_text(prefix) or type(most) is not int:
             raise TokenizerError("WordPiece: unk_token, continuing_subword_prefix or max_input_chars_per_word is wrong")
         return models.WordPiece(texts, unknown, prefix, min(most, 2**31))
     if kind == "WordLevel":
@@ -150,7 +155,7 @@ def _model(
     tokens = {token_id: text for token_id, text in texts.items() if text}
     fuse = flag_of(model, "fuse_unk", False)
     prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
-    if not isinstance(prefix, str) or not isinstance(suffix, str):
+    if not _is_text(prefix) or not _is_text(suffix):
         raise TokenizerError('"continuing_subword_prefix" and "end_of_word_suffix" must be strings')
     if prefix or suffix or (unknown < 0 and byte_ids is None and not all_in_bytes):
         return models.SpelledBPE(
@@ -165,6 +170,19 @@ def _model(
         )
     merges = read_merges(model.get("merges"), ids)
     return models.SymbolBPE(tokens, merges, unk=unknown, fuse=fuse, byte_ids=byte_ids, whole=whole)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a string that has UTF-8: one with a lone surrogate has none."""
+    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _scores(vocab: list[tuple[str, float]]) -> npt.NDArray[np.float64]:
+    """Of a Unigram vocabulary; an integer may be larger than any number of double precision."""
+    try:
+        return np.array([score for _, score in vocab], dtype=np.float64)
+    except OverflowError:
+        raise TokenizerError("a score is not a finite number") from None
 
 
 def _merges_by_pair(

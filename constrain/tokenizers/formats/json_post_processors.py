@@ -12,19 +12,17 @@ PairTemplate = tuple[tuple[str | tuple[int, ...], int], ...]
 
 
 def pair_template(entry: Any, to_id: Callable[[str], int | None]) -> PairTemplate | None:
-    """How two texts are put together: "A", "B" or ids, each with its type; None where several parts have a say.
+    """How two texts are put together: "A", "B" or ids, each with its type; None where a template does not say.
 
     ``entry`` is one that :func:`around_text` has accepted.
     """
-    parts = [part for part in parts_of(entry, "processors") if type_of(part) != "ByteLevel"]
-    if not parts:
+    part = _part_that_adds(entry)
+    if part is None:
         return ("A", 0), ("B", 1)
-    if len(parts) > 1:
-        return None
-    kind = type_of(parts[0])
+    kind = type_of(part)
     if kind == "TemplateProcessing":
-        return _pair_of_template(parts[0])
-    begin, end = _named_id(parts[0].get("cls"), to_id), _named_id(parts[0].get("sep"), to_id)
+        return _pair_of_template(part)
+    begin, end = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
     if kind == "BertProcessing":
         return (begin, 0), ("A", 0), (end, 0), ("B", 1), (end, 1)
     return (begin, 0), ("A", 0), (end * 2, 0), ("B", 0), (end, 0)
@@ -43,48 +41,66 @@ def _pair_of_template(part: dict[str, Any]) -> PairTemplate | None:
                     raise ValueError(inner)
                 found.append((inner["id"], type_id))
             else:
-                ids = part["special_tokens"][inner["id"]]["ids"]
-                found.append((tuple(int(token_id) for token_id in ids), type_id))
-    except (AttributeError, KeyError, StopIteration, TypeError, ValueError):
+                found.append((_special_ids(part, inner), type_id))
+    except (AttributeError, KeyError, OverflowError, StopIteration, TypeError, ValueError):
         raise TokenizerError("post_processor TemplateProcessing: its pair is malformed") from None
     return tuple(found)
 
 
 def around_text(entry: Any, to_id: Callable[[str], int | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The ids before and after a single text."""
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-    for part in parts_of(entry, "processors"):
-        kind = type_of(part)
-        if kind == "ByteLevel":  # trims offsets; ours always include the space
-            continue
-        if kind == "TemplateProcessing":
-            more_before, more_after = _template(part)
-        elif kind in ("RobertaProcessing", "BertProcessing"):
-            more_before, more_after = _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
-        else:
-            raise TokenizerError(
-                f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing,"
-                " BertProcessing and RobertaProcessing"
-            )
-        before, after = (*more_before, *before), (*after, *more_after)
-    return before, after
+    part = _part_that_adds(entry)
+    if part is None:
+        return (), ()
+    kind = type_of(part)
+    if kind == "TemplateProcessing":
+        return _template(part)
+    if kind in ("RobertaProcessing", "BertProcessing"):
+        return _named_id(part.get("cls"), to_id), _named_id(part.get("sep"), to_id)
+    raise TokenizerError(
+        f"post_processor {kind} is not supported; supported are ByteLevel, TemplateProcessing,"
+        " BertProcessing and RobertaProcessing"
+    )
+
+
+def _part_that_adds(entry: Any) -> Any:
+    """The part that adds tokens, or None.
+
+    ``tokenizers`` takes what the first of several makes, text and tokens, for the texts of a pair: no file means that.
+    """
+    # The others trim offsets, and ours always include the space.
+    parts = [part for part in parts_of(entry, "processors") if type_of(part) != "ByteLevel"]
+    if len(parts) > 1:
+        names = " + ".join(map(type_of, parts))
+        raise TokenizerError(f"post_processor {names} is not supported: only one part may add tokens")
+    return parts[0] if parts else None
 
 
 def _template(part: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    before: list[int] = []
-    after: list[int] = []
-    seen_text = False
+    around: list[list[int]] = [[]]
     try:
         for piece in part["single"]:
-            if "Sequence" in piece:
-                seen_text = True
+            if "Sequence" not in piece:
+                around[-1] += _special_ids(part, piece["SpecialToken"])
+            elif piece["Sequence"]["id"] == "A":
+                around.append([])
             else:
-                ids = part["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
-                (after if seen_text else before).extend(int(token_id) for token_id in ids)
+                raise ValueError(piece)
     except (KeyError, TypeError, ValueError):
         raise TokenizerError("post_processor TemplateProcessing is malformed") from None
-    return tuple(before), tuple(after)
+    if len(around) != 2:
+        raise TokenizerError(
+            f"post_processor TemplateProcessing has the text {len(around) - 1} times; only once is supported"
+        )
+    return tuple(around[0]), tuple(around[1])
+
+
+def _special_ids(part: dict[str, Any], piece: dict[str, Any]) -> tuple[int, ...]:
+    """The ids that a template names."""
+    ids = tuple(part["special_tokens"][piece["id"]]["ids"])
+    if set(map(type, ids)) - {int}:
+        raise ValueError(ids)
+    return ids
 
 
 def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from constrain.tokenizers.splitting.stages import (
     BEHAVIORS,
     ByteAlphabetStage,
     LengthStage,
+    PrefixStage,
     RegexStage,
     RewriteStage,
     Stage,
@@ -77,8 +78,10 @@ def _add_byte_level(entry: dict[str, Any], result: PreTokenizer) -> None:
     result.unusual |= result.byte_level or bool(result.steps)
     result.byte_level = True
     if flag_of(entry, "add_prefix_space", True):
-        result.unusual |= bool(result.stages)
-        result.prefix = True
+        if result.stages:
+            result.stages.append(PrefixStage())
+        else:
+            result.prefix = True
     if flag_of(entry, "use_regex", True):
         result.stages.append(by_name("gpt2"))
 
@@ -90,7 +93,7 @@ def general_stages(entry: Any) -> tuple[Stage, ...]:
         kind = type_of(part)
         if kind == "ByteLevel":
             if flag_of(part, "add_prefix_space", True):
-                stages.append(RewriteStage(Prepend(" ", unless_there=True)))
+                stages.append(PrefixStage())
             if flag_of(part, "use_regex", True):
                 stages.append(by_name("gpt2"))
             stages.append(RewriteStage(ByteAlphabet()))

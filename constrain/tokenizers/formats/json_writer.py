@@ -23,8 +23,8 @@ from constrain.tokenizers.models.piece_tokenizer import PieceTokenizer
 from constrain.tokenizers.models.spelled_bpe import SpelledBPE
 from constrain.tokenizers.models.symbol_bpe import SymbolBPE
 from constrain.tokenizers.models.unigram import Unigram
-from constrain.tokenizers.splitting.patterns import SplitPattern, regex_of
-from constrain.tokenizers.splitting.stages import RegexStage, Stage
+from constrain.tokenizers.splitting.patterns import SplitPattern, by_name, regex_of
+from constrain.tokenizers.splitting.stages import PrefixStage, RegexStage, Stage
 
 
 def save_tokenizer_json(tokenizer: Tokenizer, path: str | os.PathLike[str]) -> None:
@@ -171,8 +171,16 @@ def _pre_tokenizer(split: SplitPattern | tuple[Stage, ...], add_prefix_space: bo
         return _byte_level(add_prefix_space, True)
     if add_prefix_space:
         raise TokenizerError("a space in front of the text, with another split than GPT-2's, cannot be written")
+    stages: tuple[Stage, ...] = (split,) if isinstance(split, SplitPattern) else split
+    last = _byte_level(False, False)
+    for place, stage in enumerate(stages):
+        # A blank before each piece is written by the part that turns pieces into bytes, which is the last one.
+        if isinstance(stage, PrefixStage) and stages[place + 1 :] in ((), (by_name("gpt2"),)):
+            last = _byte_level(True, place + 1 < len(stages))
+            stages = stages[:place]
+            break
     parts: list[dict[str, Any]] = []
-    for stage in (split,) if isinstance(split, SplitPattern) else split:
+    for stage in stages:
         if isinstance(stage, SplitPattern):
             regex, behavior, invert = regex_of(stage), "Isolated", False
         elif isinstance(stage, RegexStage) and (stage.line_anchors or not any(sign in stage.regex for sign in "^$")):
@@ -180,7 +188,7 @@ def _pre_tokenizer(split: SplitPattern | tuple[Stage, ...], add_prefix_space: bo
         else:
             raise TokenizerError(f"a split by a {type(stage).__name__} cannot be written as tokenizer.json")
         parts.append({"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": invert})
-    return {"type": "Sequence", "pretokenizers": [*parts, _byte_level(False, False)]}
+    return {"type": "Sequence", "pretokenizers": [*parts, last]}
 
 
 def _byte_level(add_prefix_space: bool, use_regex: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ Every part of the file that changes encoding or decoding is either read or refus
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,14 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
     pre = read_pre_tokenizer(content.get("pre_tokenizer"))
     if not _is_usual_byte_level(content, pre):
         return _piece_tokenizer(content, added, folder, eos_ids)
-    tokens, foreign = _tokens(model.get("vocab"), {token.content for token in added})
-    _check_added_ids(added, model["vocab"])
-    merges = _merges(model.get("merges"), model["vocab"])
+    vocab = vocabulary_of(model)
+    tokens, foreign = _tokens(vocab, {token.content for token in added})
+    _check_added_ids(added, vocab)
+    merges = _merges(model.get("merges"), vocab)
     ids = {token.content: token.id for token in added}
 
     def to_id(name: str) -> int | None:
-        token_id: int | None = ids.get(name, model["vocab"].get(name))
-        return token_id
+        return ids.get(name, vocab.get(name))
 
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
     before, after = around_text(content.get("post_processor"), to_id)
@@ -84,6 +85,7 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
     tokenizer = ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
     tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
+    _check_template_ids(tokenizer)
     return tokenizer
 
 
@@ -104,7 +106,16 @@ def _piece_tokenizer(
     tokenizer = PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
     tokenizer.file_parts = parts_of_file(content, (token.id for token in added if token.content not in vocab))
     tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
+    _check_template_ids(tokenizer)
     return tokenizer
+
+
+def _check_template_ids(tokenizer: ByteLevelBPE | PieceTokenizer) -> None:
+    """What is put around texts has to be tokens: nothing else can be decoded."""
+    in_pairs = (ids for ids, _ in tokenizer.pair_template or () if isinstance(ids, tuple))
+    for token_id in {*chain(*tokenizer.around, *in_pairs)}:
+        if not 0 <= token_id < tokenizer.vocab_size or tokenizer.id_to_token(token_id) is None:
+            raise TokenizerError(f"post_processor: id {token_id} is not in the vocabulary")
 
 
 def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTokens:
@@ -116,7 +127,7 @@ def _with_first_eos(roles: SpecialTokens, eos_ids: tuple[int, ...]) -> SpecialTo
 
 
 def _check_model(model: dict[str, Any]) -> None:
-    kind = model.get("type", "BPE")
+    kind = type_of({"type": "BPE", **model})
     if kind not in ("BPE", "Unigram", "WordPiece", "WordLevel"):
         raise TokenizerError(f"model {kind} is not supported; supported are {MODELS}")
     if kind == "BPE" and model.get("dropout"):
@@ -148,15 +159,8 @@ def _check_added_ids(added: list[AddedToken], vocab: dict[str, int]) -> None:
             raise TokenizerError(f"added token {token.content!r} (id {token.id}) contradicts the vocabulary")
 
 
-def _tokens(vocab: Any, added: set[str]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+def _tokens(vocab: dict[str, int], added: set[str]) -> tuple[dict[int, bytes], dict[int, bytes]]:
     """The bytes of the tokens that merging reaches, and of the others."""
-    if not isinstance(vocab, dict) or not vocab:
-        raise TokenizerError('"vocab" must be an object from tokens to ids')
-    ids = list(vocab.values())
-    if set(map(type, ids)) != {int}:
-        raise TokenizerError('"vocab" must be an object from tokens to ids')
-    if len(set(ids)) != len(ids):
-        raise TokenizerError("two tokens of the vocabulary have the same id")
     # An added token may be listed in the vocabulary too.  There it is bytes like the others, or out of reach.
     tokens, foreign = tokens_as_bytes({token_id: token for token, token_id in vocab.items() if token not in added})
     for token in added & vocab.keys():

@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
-from constrain.tokenizers.arguments import checked_text, utf8_of
+from constrain.tokenizers.arguments import check_token_ids, checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
-from constrain.tokenizers.further_tokens import LARGEST_ID, further_tokens, with_additional
+from constrain.tokenizers.further_tokens import further_tokens, with_additional
 from constrain.tokenizers.models import bpe_kernels
 from constrain.tokenizers.models.byte_level_kernels import encode_short, encode_staged
 from constrain.tokenizers.models.merge_ids import Merges
@@ -110,8 +110,7 @@ class ByteLevelBPE(ShortTextTokenizer):
         if not tokens:
             raise TokenizerError("the vocabulary is empty")
         ids = [*tokens, *foreign, *(token.id for token in added)]
-        if min(ids) < 0 or max(ids) >= LARGEST_ID:
-            raise TokenizerError(f"token ids must lie between 0 and {LARGEST_ID - 1}")
+        check_token_ids(ids)
         self.vocab_size = max(max(ids) + 1, size)
         self.options = options
         self.added_tokens = tuple(added)

@@ -122,10 +122,10 @@ def ids_of_merges(pairs: Pairs | Sequence[Sequence[str]], ids: Mapping[str, int]
 
 
 def is_merge(pair: Sequence[str], ids: Mapping[str, int]) -> bool:
-    """Whether this is a pair of tokens that make a token."""
+    """Whether this is a pair of tokens that make a token.  A token without text makes none."""
     try:
         first, second = pair
-        return {first, second, first + second} <= ids.keys()
+        return bool(first and second) and {first, second, first + second} <= ids.keys()
     except (TypeError, ValueError):
         return False
 

@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.arguments import check_token_ids
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.short.texts import ShortKernel
 from constrain.tokenizers.trie_kernels import TOKEN
 
 MARKER = "\u2581"
 """How vocabularies write a space."""
-
-LARGEST_ID = 2**24
 
 UNKNOWN_PENALTY = 10.0
 """How much more than the worst token of a Unigram vocabulary an unknown character costs."""
@@ -71,10 +70,7 @@ def byte_of_token(token: str) -> int | None:
 
 def check_vocabulary(tokens: dict[int, str]) -> None:
     """Ids within bounds, and no token twice."""
-    if not tokens:
-        raise TokenizerError("the vocabulary is empty")
-    if min(tokens) < 0 or max(tokens) >= LARGEST_ID:
-        raise TokenizerError(f"token ids must lie between 0 and {LARGEST_ID - 1}")
+    check_token_ids(tokens)
     try:
         "".join(tokens.values()).encode()
     except UnicodeEncodeError:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
-from constrain.tokenizers.arguments import checked_text, utf8_of
+from constrain.tokenizers.arguments import check_token_ids, checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.further_tokens import further_tokens, with_additional
 from constrain.tokenizers.models.piece_model import PieceModel
@@ -123,8 +123,7 @@ class PieceTokenizer(ShortTextTokenizer):
         self.special_tokens = special_tokens
         self.special_ids = vocabulary.special_ids | {token.id for token in self.added_tokens if token.special}
         ids = [*vocabulary.texts, *(token.id for token in self.added_tokens)]
-        if not ids or min(ids) < 0:
-            raise TokenizerError("the vocabulary is empty or has a negative id")
+        check_token_ids(ids)
         self.vocab_size = max(max(ids) + 1, vocabulary.size)
         for token_id in eos_ids:
             self._check_id(token_id)

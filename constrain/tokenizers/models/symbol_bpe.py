@@ -12,7 +12,7 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.models import symbol_kernels, whole_pieces
 from constrain.tokenizers.models.bpe_kernels import fill_merges, fill_tokens
-from constrain.tokenizers.models.piece_model import LARGEST_ID, PieceModel, check_vocabulary
+from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
 from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.scratch import scratch
@@ -177,8 +177,6 @@ class SymbolBPE(PieceModel):
 
     def _index_tokens(self, everything: dict[int, str]) -> None:
         size = max(everything) + 1
-        if size > LARGEST_ID:
-            raise TokenizerError("the vocabulary is too large")
         texts = [""] * size
         for token_id, token in everything.items():
             texts[token_id] = token

@@ -21,6 +21,9 @@ from constrain.tokenizers.trie_kernels import trie_of
 _LONGEST_CHARACTER = 4
 
 
+_LARGEST_SCORE = 1e30
+
+
 class Unigram(PieceModel):
     """A Unigram model.
 
@@ -58,8 +61,9 @@ class Unigram(PieceModel):
     ) -> None:
         check_vocabulary(tokens)
         self._scores = np.ascontiguousarray(scores, dtype=np.float64)
-        if not np.isfinite(self._scores).all() or not np.isfinite(unknown_score):
-            raise TokenizerError("a score is not a finite number")
+        # Infinite sums could not be compared.
+        if not (np.abs(np.append(self._scores, unknown_score)) < _LARGEST_SCORE).all():
+            raise TokenizerError("a score is not a finite number, or too large")
         self._unk, self._fuse, self._single = unk, fuse, single
         self._unk_score = float(unknown_score)
         self._byte_ids = np.full(256, -1, dtype=np.int32) if byte_ids is None else byte_ids

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.byte_alphabet import CHARACTER_OF_BYTE
 from constrain.tokenizers.splitting import machine
-from constrain.tokenizers.splitting.patterns import SplitPattern
+from constrain.tokenizers.splitting.patterns import SplitPattern, regex_of
 from constrain.tokenizers.splitting.programs import SplitProgram, compile_split
 
 BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -89,7 +89,12 @@ class LengthStage:
     length: int
 
 
-Stage = SplitPattern | RegexStage | ByteAlphabetStage | RewriteStage | LengthStage
+@dataclass(frozen=True)
+class PrefixStage:
+    """Puts a blank in front of each piece that does not begin with one, and cuts nothing."""
+
+
+Stage = SplitPattern | RegexStage | ByteAlphabetStage | RewriteStage | LengthStage | PrefixStage
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,8 @@ class Pieces:
     ends : int32[p]
         The end of each piece.
     origin : int64[n] or None
-        Where each byte was before something was removed; None if nothing was.
+        Where each byte was before something was removed or put in front; None if nothing was.  A blank in front of a
+        piece comes from the byte behind it, as in the reference.
     characters : (int64[n], int64[n]) or None
         Where something was rewritten: the first character of the text that each byte comes from, and the one behind
         the last.
@@ -124,10 +130,22 @@ def split_in_stages(data: npt.NDArray[np.uint8], stages: Sequence[Stage], first:
     ends = np.full(min(1, len(data)), len(data), dtype=np.int32)
     keeps = np.ones(len(ends), dtype=np.bool_)
     characters: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+    source, origin = data, np.arange(len(data))
     for stage in stages:
         if isinstance(stage, RewriteStage):
+            if characters is None:
+                begins = (np.cumsum((source & 0xC0) != 0x80) - 1)[origin]
+                characters = begins, begins + 1
             data, ends, characters = _rewrite(data, ends, keeps, characters, stage.rewriter, first)
             keeps = np.ones(len(ends), dtype=np.bool_)
+        elif isinstance(stage, PrefixStage):
+            blanks, ends = _places_of_blanks(data, ends, keeps)
+            data = np.insert(data, blanks, 0x20)
+            if characters is None:
+                origin = np.insert(origin, blanks, origin[blanks])
+            else:
+                begins, behind = characters
+                characters = np.insert(begins, blanks, begins[blanks]), np.insert(behind, blanks, behind[blanks])
         elif isinstance(stage, ByteAlphabetStage):
             written, places = _in_byte_alphabet(data)
             ends, keeps = _split(written, places[ends], keeps, stage.stage)
@@ -135,28 +153,33 @@ def split_in_stages(data: npt.NDArray[np.uint8], stages: Sequence[Stage], first:
         else:
             ends, keeps = _split(data, ends, keeps, stage)
     if keeps.all():
-        return Pieces(data, ends, None, characters)
+        return Pieces(data, ends, None if characters is not None or len(origin) == len(source) else origin, characters)
     lengths = np.diff(ends, prepend=0)
-    origin = np.flatnonzero(np.repeat(keeps, lengths))
+    kept = np.flatnonzero(np.repeat(keeps, lengths))
     kept_ends = np.cumsum(lengths[keeps]).astype(np.int32)
     if characters is not None:
-        return Pieces(data[origin], kept_ends, None, (characters[0][origin], characters[1][origin]))
-    return Pieces(data[origin], kept_ends, origin)
+        return Pieces(data[kept], kept_ends, None, (characters[0][kept], characters[1][kept]))
+    return Pieces(data[kept], kept_ends, origin[kept])
+
+
+def _places_of_blanks(
+    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Where the pieces begin that get a blank in front, and where all pieces end with these."""
+    begins = np.concatenate(([0], ends[:-1])).astype(np.int64)[: len(ends)]
+    gets = keeps & (data[begins] != 0x20)
+    return begins[gets], (ends + np.cumsum(gets)).astype(np.int32)
 
 
 def _rewrite(
     data: npt.NDArray[np.uint8],
     ends: npt.NDArray[np.int32],
     keeps: npt.NDArray[np.bool_],
-    characters: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None,
+    characters: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
     rewriter: Rewriter,
     first: int,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
     """The pieces that are kept with their new text; pieces that become empty are dropped."""
-    if characters is None:
-        starts = (data & 0xC0) != 0x80
-        begins = np.cumsum(starts) - 1
-        characters = begins, begins + 1
     raw = data.tobytes()
     texts: list[str] = []
     new_ends: list[int] = []
@@ -194,7 +217,8 @@ def _split(
     if len(ends) == 1 and keeps[0]:
         ends = stage.ends(data)
         return ends, np.ones(len(ends), dtype=np.bool_)
-    return _split_pieces(data, ends, keeps, stage)
+    # A scanner works on a whole text.  For several pieces the regex that it stands for is as good.
+    return _split_by_regex(data, ends, keeps, RegexStage(regex_of(stage)))
 
 
 def _in_byte_alphabet(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
@@ -207,23 +231,6 @@ def _in_byte_alphabet(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8
     written[places[:-1]] = np.where(wide, 0xC0 | codes >> 6, codes)
     written[places[:-1][wide] + 1] = 0x80 | codes[wide] & 0x3F
     return written, places
-
-
-def _split_pieces(
-    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32], keeps: npt.NDArray[np.bool_], stage: SplitPattern
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """A hand-written scanner works on a whole text, so it is called for each piece."""
-    new_ends: list[npt.NDArray[np.int32]] = []
-    new_keeps: list[npt.NDArray[np.bool_]] = []
-    begin = 0
-    for end, keep in zip(ends.tolist(), keeps.tolist(), strict=True):
-        inner = stage.ends(data[begin:end]) + np.int32(begin) if keep else np.array([end], dtype=np.int32)
-        new_ends.append(inner)
-        new_keeps.append(np.full(len(inner), keep))
-        begin = end
-    if not new_ends:
-        return ends, keeps
-    return np.concatenate(new_ends).astype(np.int32), np.concatenate(new_keeps)
 
 
 def _split_by_length(

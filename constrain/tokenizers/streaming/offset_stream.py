@@ -8,6 +8,7 @@ The algorithm is that of text-generation-inference and vLLM (``prefix_offset``, 
 
 from __future__ import annotations
 
+from codecs import utf_8_decode
 from collections.abc import Iterable
 
 from constrain.errors import TokenizerError
@@ -21,8 +22,7 @@ _LONGEST_CHARACTER = 4
 class OffsetDecodeStream:
     """Decodes one sequence of ids, token by token, with the texts of ``DecodeStream`` joined.
 
-    A single text may come a token later than there: what ends with U+FFFD waits until it is known whether more bytes of
-    the character follow.
+    A single text may come a token later than there: what ends within a character waits for its other bytes.
 
     Parameters
     ----------
@@ -56,6 +56,7 @@ class OffsetDecodeStream:
     ) -> None:
         self._tokenizer = tokenizer
         self._skip_special_tokens = skip_special_tokens
+        self._skipped = tokenizer.special_ids if skip_special_tokens else frozenset[int]()
         self.ids = checked_ids(ids)
         if (prefix_offset is None) != (read_offset is None):
             raise TokenizerError("prefix_offset= and read_offset= belong together")
@@ -69,8 +70,10 @@ class OffsetDecodeStream:
 
     def step(self, token_id: int) -> str | None:
         """The text that this token completes, or ``None`` if it completes none."""
-        self.ids.append(checked_id(token_id))
-        return self._give(False)
+        token_id = checked_id(token_id)
+        self.ids.append(token_id)
+        # However many of them come, none is decoded.
+        return None if token_id in self._skipped else self._give(False)
 
     def step_batch(self, ids: Iterable[int]) -> list[str]:
         """:meth:`step` for each id; the texts that there are, in order."""
@@ -84,17 +87,25 @@ class OffsetDecodeStream:
         before = self._text(self.prefix_offset, self.read_offset)
         text = self._text(self.prefix_offset, len(self.ids))
         new = text[len(before) :]
-        if not new or (text.endswith(_REPLACEMENT) and not is_end):
+        if not new or (not is_end and text.endswith(_REPLACEMENT) and self._unfinished(self.prefix_offset)):
             return None
         self.prefix_offset, self.read_offset = self.read_offset, len(self.ids)
         return new
 
     def _end_of_characters(self) -> int:
         """After how many of the first ids no character is unfinished."""
-        for end in range(len(self.ids), max(-1, len(self.ids) - _LONGEST_CHARACTER), -1):
-            if not self._text(0, end).endswith(_REPLACEMENT):
-                return end
-        return len(self.ids)
+        end, left = len(self.ids), self._unfinished(0)
+        while left > 0:
+            end -= 1
+            left -= len(self._tokenizer.decode_bytes([self.ids[end]], self._skip_special_tokens))
+        return end
+
+    def _unfinished(self, begin: int) -> int:
+        """How many bytes at the end are the beginning of a character: U+FFFD may also be text, or stand for a byte that
+        begins none."""
+        data = self._tokenizer.decode_bytes(self.ids[begin:], self._skip_special_tokens)[-_LONGEST_CHARACTER:]
+        # A cut may leave the end of a character in front, which is as good as any other.
+        return len(data) - utf_8_decode(data, "replace", False)[1]
 
     def _text(self, begin: int, end: int) -> str:
         return self._tokenizer.decode(self.ids[begin:end], self._skip_special_tokens)
