@@ -206,7 +206,13 @@ class LexemeProgram:
             elif kind is ByteSet:
                 code += (OP_SET, sets.setdefault(node.bits, len(sets)))
             elif kind is Quotation:
-                code += (OP_QUOTATION, *self._quoted.add(node), 0)
+                low, high, begin = self._quoted.add(node)
+                if node.places is None:
+                    code += (OP_QUOTATION, low, high, 0)
+                else:
+                    for place in node.places:
+                        code += (OP_QUOTATION, begin + place, 0, -1)
+                    code += (OP_UNION, len(node.places))
             elif kind is Empty:
                 code.append(OP_EMPTY)
             else:

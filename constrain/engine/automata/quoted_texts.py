@@ -15,7 +15,7 @@ class QuotedTexts:
     """Texts, each once, one behind the other."""
 
     def __init__(self) -> None:
-        self._ranges: dict[Quotation, tuple[int, int]] = {}
+        self._ranges: dict[tuple[bytes, bytes], tuple[int, int, int]] = {}
         self._texts: list[Bytes] = []
         self._cuts: list[Bytes] = []
         self._orders: list[Places] = []
@@ -30,9 +30,10 @@ class QuotedTexts:
         other._places, other._pieces = self._places, self._pieces
         return other
 
-    def add(self, quotation: Quotation) -> tuple[int, int]:
-        """The range of QUOTED_ORDER that stands for all pieces of a text."""
-        known = self._ranges.get(quotation)
+    def add(self, quotation: Quotation) -> tuple[int, int, int]:
+        """The range of QUOTED_ORDER that stands for all pieces of a text, and where the text begins in QUOTED_BYTES."""
+        key = quotation.text, quotation.cuts
+        known = self._ranges.get(key)
         if known is not None:
             return known
         text = np.frombuffer(quotation.text + b"\0", np.uint8)
@@ -43,8 +44,8 @@ class QuotedTexts:
         self._texts.append(text)
         self._cuts.append(cuts)
         self._orders.append(order)
+        found = self._ranges[key] = self._pieces, self._pieces + len(order), self._places
         self._places += len(text)
-        found = self._ranges[quotation] = self._pieces, self._pieces + len(order)
         self._pieces += len(order)
         return found
 

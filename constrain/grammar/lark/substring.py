@@ -49,4 +49,4 @@ def _language(kind: str, given: Any) -> Regular | None:
         return None
     if kind == "substring_chars":
         return quotation_of_characters(given)
-    return quotation(re.findall(r"\w+|\s+|[^\w\s]", given))
+    return quotation(found[0] for found in re.finditer(r"\w+|\s+|[^\w\s]", given))
