@@ -8,7 +8,7 @@ pieces, and as deep; so the node holds the text and its cuts, and the engine mak
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import compress
+from itertools import accumulate, compress
 from typing import Any
 
 from constrain.errors import GrammarError, LimitError
@@ -136,21 +136,24 @@ class Quotation(Union):
         return concat(literal(self.text[place:end]), tails[end])
 
 
-def quotation(pieces: Iterable[str]) -> Regular:
+def quotation(pieces: Iterable[str], text: str | None = None) -> Regular:
     """Some of the pieces in a row, or nothing; empty pieces do not count.
+
+    ``text`` is all of them, if the caller has it; the pieces may then come one at a time.
 
     Raises
     ------
     GrammarError
         If they are too long, or no UTF-8 can stand for them.
     """
-    text, cuts = bytearray(), bytearray()
-    for piece in pieces:
-        if piece:
-            text += _encoded(piece)
-            cuts.append(1)
-            cuts += bytes(len(text) - len(cuts))
-    return _of(bytes(text), bytes(cuts))
+    if text is None:
+        pieces = list(pieces)
+        text = "".join(pieces)
+    data = _encoded(text)
+    cuts = bytearray(len(data) + 1)
+    for place in accumulate(map(len, map(str.encode, pieces)), initial=0):
+        cuts[place] = 1
+    return _of(data, bytes(cuts[:-1]))
 
 
 def quotation_of_characters(text: str) -> Regular:

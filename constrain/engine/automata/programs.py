@@ -95,7 +95,7 @@ class LexemeProgram:
         # A word and the instruction that loads what is behind it: the instruction that loads both.
         self._ends: dict[tuple[int, int], int] = {}
         self._held: list[Any] = [before]
-        self._quoted = QuotedTexts() if before is None else before._quoted.copy()
+        self._quoted: QuotedTexts = QuotedTexts() if before is None else before._quoted.copy()
         self.registers: int = 0 if before is None else before.registers
         self.first = self.extend(lexemes)
 

@@ -33,9 +33,9 @@ def suffix_order(text: Bytes) -> Places:
     count = len(text)
     ranks = np.empty(count, np.int32)
     keys = _first_keys(text)
-    members = np.argsort(keys).astype(np.int32)
+    members: Places = np.argsort(keys).astype(np.int32)
     keys = keys[members]
-    order = members.copy()
+    order: Places = members.copy()
     slots = np.arange(count, dtype=np.int32)
     length = _AT_ONCE
     while True:

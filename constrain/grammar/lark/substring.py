@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import methodcaller
 from typing import Any
 
 from constrain.errors import GrammarError
@@ -12,6 +13,7 @@ from constrain.grammar.lark.tree import Token
 from constrain.grammar.quotation import quotation, quotation_of_characters
 from constrain.grammar.regular import Regular
 
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _KINDS = ("substring_chunks", "substring_words", "substring_chars")
 
 
@@ -49,4 +51,4 @@ def _language(kind: str, given: Any) -> Regular | None:
         return None
     if kind == "substring_chars":
         return quotation_of_characters(given)
-    return quotation(found[0] for found in re.finditer(r"\w+|\s+|[^\w\s]", given))
+    return quotation(map(methodcaller("group"), _WORDS.finditer(given)), given)
