@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import click
@@ -37,7 +38,7 @@ def english_like(size: int) -> str:
     """Words of the documentation, each followed as somewhere there."""
     words = re.findall(r"\S+", "\n".join(path.read_text() for path in sorted(Path("docs").glob("*.md"))))
     following = defaultdict(list)
-    for word, then in zip(words, words[1:], strict=False):
+    for word, then in pairwise(words):
         following[word].append(then)
     choose, found, length = random.Random(1), [words[0]], len(words[0])
     while length < size:
@@ -46,10 +47,15 @@ def english_like(size: int) -> str:
     return " ".join(found)[:size]
 
 
+def chunks_of(text: str) -> list[str]:
+    """A text in chunks."""
+    return re.findall(rf"(?s).{{1,{CHUNK}}}\S*\s*", text)
+
+
 def grammar_text(kind: str, text: str) -> str:
     """A Lark grammar of quotes from a text."""
-    chunks = re.findall(rf"(?s).{{1,{CHUNK}}}\S*\s*", text)
-    return 'start: "<q>" QUOTE "</q>"\nQUOTE: %regex ' + json.dumps({kind: chunks if kind == KINDS[2] else text})
+    given = chunks_of(text) if kind == KINDS[2] else text
+    return 'start: "<q>" QUOTE "</q>"\nQUOTE: %regex ' + json.dumps({kind: given})
 
 
 def memory() -> tuple[float, float]:
@@ -65,9 +71,8 @@ def measure(kind: str, text: str) -> list[str]:
     tokenizer, vocabulary = load("llama3.tiktoken")
     compiler = constrain.GrammarCompiler(vocabulary)
     mask = constrain.allocate_token_bitmask(1, vocabulary.size)
-    constrain.Matcher(compiler.compile(constrain.Grammar.from_lark(grammar_text(kind, "a b")))).fill_next_token_bitmask(
-        mask
-    )
+    small = compiler.compile(constrain.Grammar.from_lark(grammar_text(kind, "a b")))
+    constrain.Matcher(small).fill_next_token_bitmask(mask)
     source = grammar_text(kind, text)
     before, began = memory(), time.process_time()
     compiled = compiler.compile(constrain.Grammar.from_lark(source))
@@ -77,7 +82,7 @@ def measure(kind: str, text: str) -> list[str]:
     for place in QUOTES.values():
         begin = text.index(" ", int(place * len(text))) + 1
         if kind == KINDS[2]:
-            begin = sum(map(len, re.findall(rf"(?s).{{1,{CHUNK}}}\S*\s*", text[:begin])))
+            begin = next(end for end in accumulate(map(len, chunks_of(text))) if end >= begin)
         times = along(compiled, mask, tokenizer.encode("<q>" + text[begin : begin + 4000]).ids[:500])
         mean, middle, slowest = times.mean(), np.median(times), times.max()
         row.append(f"{mean:.1f}, {middle:.1f}, {slowest:,.0f} µs")
@@ -85,7 +90,7 @@ def measure(kind: str, text: str) -> list[str]:
     return row
 
 
-def along(compiled, mask, tokens: list[int]) -> np.ndarray:  # type: ignore[no-untyped-def, type-arg]
+def along(compiled, mask, tokens: list[int]) -> np.ndarray:  # type: ignore[no-untyped-def]
     """The time of each mask along some tokens, in microseconds."""
     import constrain
 

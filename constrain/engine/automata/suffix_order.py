@@ -31,7 +31,8 @@ def suffix_order(text: Bytes) -> Places:
     and again, takes as many rounds as its length has bits, and ordinary text some six, in which less and less is left.
     """
     count = len(text)
-    ranks = np.empty(count, np.int32)
+    # Of the end of the text, too: 0.
+    ranks = np.zeros(count + 1, np.int32)
     keys = _first_keys(text)
     members: Places = np.argsort(keys).astype(np.int32)
     keys = keys[members]
@@ -43,9 +44,9 @@ def suffix_order(text: Bytes) -> Places:
         begins = np.empty(len(keys) + 1, np.bool_)
         begins[0] = begins[-1] = True
         np.not_equal(keys[1:], keys[:-1], out=begins[1:-1])
-        firsts = np.flatnonzero(begins)
-        # A suffix is called by the place of the first of its group, so ranks of other groups stay as they are.
-        ranks[members] = np.repeat(slots[firsts[:-1]], np.diff(firsts))
+        # A group's rank is the place of its first suffix, counted from 1, so those of other groups stay as they are.
+        firsts = (slots + np.int32(1)) * begins[:-1]
+        ranks[members] = np.maximum.accumulate(firsts, out=firsts)
         together = ~(begins[1:] & begins[:-1])
         slots, members = slots[together], members[together]
         if not len(members):
@@ -72,7 +73,8 @@ def _first_keys(text: Bytes) -> _Keys:
 def _next_keys(ranks: Places, members: Places, length: int) -> _Keys:
     """By suffix: its group, and the group of what is ``length`` behind its beginning."""
     behind = members + np.int32(length)
-    keys = ranks[members].astype(np.int64) << 32
-    inside = behind < len(ranks)
-    keys[inside] |= ranks[behind[inside]].astype(np.int64) + 1
+    np.minimum(behind, len(ranks) - 1, out=behind)
+    keys = ranks[members].astype(np.int64)
+    keys <<= 32
+    keys |= ranks[behind]
     return keys
