@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from naive import NaiveRecognizer, VocabularyLike
 
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
+from constrain.grammar.quotation import Quotation
 from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
@@ -92,11 +93,22 @@ def _extend(item: st.SearchStrategy[Regular]) -> st.SearchStrategy[Regular]:
     )
 
 
+def quotations() -> st.SearchStrategy[Regular]:
+    """Texts of few pieces to be quoted from, which are often the same, or begin with each other."""
+    pieces = st.lists(words().filter(len), min_size=1, max_size=6)
+    whole = pieces.map(
+        lambda parts: Quotation(b"".join(parts), b"".join(b"\1" + bytes(len(part) - 1) for part in parts))
+    )
+    begun = st.tuples(whole, st.sampled_from(ALPHABET)).map(lambda drawn: drawn[0].after(drawn[1]))
+    return st.one_of(whole, begun)
+
+
 def _leaves() -> st.SearchStrategy[Regular]:
     return st.one_of(
         words().map(Literal),
         st.sets(st.sampled_from(ALPHABET), min_size=1).map(byte_set),
         st.sampled_from((EMPTY, EPSILON, ANY_CHAR, ANY_TEXT)),
+        quotations(),
     )
 
 

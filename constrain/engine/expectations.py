@@ -19,6 +19,7 @@ from constrain.engine.automata.expressions import (
     LITERAL,
     NOT,
     NULLABLE_FLAG,
+    QUOTATION,
     REPEAT,
     SET,
     UNION,
@@ -252,6 +253,8 @@ class _Reader:
             return Literal(b"")
         if kind == ALL:
             return ANY_BYTES
+        if kind == QUOTATION:
+            raise _TooLarge
         if kind == LITERAL:
             return Literal(self._get(t.LITERAL_BYTES)[a : a + b].tobytes())
         if kind == SET:

@@ -108,11 +108,7 @@ def _load_parse_table(tables: Tables, table: ParseTable) -> None:
 
 
 def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgram, registers: Int32Array) -> None:
-    # Those of the prelude are there.
-    for slot, numbers in ((t.LITERAL_BYTES, lexemes.literals), (t.BYTE_SETS, lexemes.sets)):
-        new = numbers[tables.used(slot) * t.NUMBERS_IN[slot] :]
-        if len(new):
-            tables.append(slot, new)
+    lexemes.put_data(tables)
     n_nodes = tables.used(t.EXPRESSION_HASHES) + 2 * len(lexemes.code) // 3
     if n_nodes > t.NEW_EXPRESSIONS:
         # A kernel that runs out of room begins again, which would be some sixty times for a large grammar.

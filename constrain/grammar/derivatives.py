@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TypeGuard
 
+from constrain.grammar.quotation import Quotation
 from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
@@ -41,6 +42,8 @@ def has_empty_string(language: Regular) -> bool:
         return not language.data
     if isinstance(language, (Concat, Intersect)):
         return all(map(has_empty_string, language.parts))
+    if isinstance(language, Quotation):
+        return language.may_end()
     if isinstance(language, Union):
         return any(map(has_empty_string, language.parts))
     if isinstance(language, Repeat):
@@ -57,6 +60,8 @@ def example(language: Regular) -> bytes | None:
     if isinstance(language, Concat):
         parts = [example(part) for part in language.parts]
         return None if None in parts else b"".join(filter(None, parts))
+    if isinstance(language, Quotation):
+        return language.shortest()
     if isinstance(language, Union):
         return min(filter(_is_known, map(example, language.parts)), key=len, default=None)
     if isinstance(language, Repeat):
@@ -127,6 +132,8 @@ class Automaton:
                 bits |= self._begin(part)
                 if not has_empty_string(part):
                     break
+        elif isinstance(language, Quotation):
+            bits = language.first_bytes()
         elif isinstance(language, Union):
             for part in language.parts:
                 bits |= self._begin(part)
@@ -158,7 +165,8 @@ class Automaton:
         key = (language, byte)
         known = self._derivatives.get(key)
         if known is None:
-            spend(10 + len(getattr(language, "parts", ())) // 2)
+            parts = () if isinstance(language, Quotation) else getattr(language, "parts", ())
+            spend(10 + len(parts) // 2)
             known = self._derive(language, byte)
             # One object for all that are equal: comparing two takes as long as they are deep.
             known = self._derivatives[key] = self._same.setdefault(known, known)
@@ -176,6 +184,8 @@ class Automaton:
                 if not has_empty_string(part):
                     break
             return union(*found)
+        if isinstance(language, Quotation):
+            return language.after(byte)
         if isinstance(language, Union):
             return union(*[self._derivative(part, byte) for part in language.parts])
         if isinstance(language, Intersect):
@@ -258,6 +268,9 @@ def byte_classes(language: Regular) -> list[bytes]:
                 single |= 1 << byte
         elif isinstance(part, ByteSet):
             masks.add(part.bits)
+        elif isinstance(part, Quotation):
+            for byte in set(part.text):
+                single |= 1 << byte
         elif isinstance(part, (Concat, Union, Intersect)):
             todo += part.parts
         elif isinstance(part, (Repeat, Complement)):

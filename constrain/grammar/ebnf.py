@@ -34,8 +34,8 @@ from constrain.grammar.lark.attributes import (
 from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.source import Source
-from constrain.grammar.lark.substring import parts_of
 from constrain.grammar.lark.tree import Lines, Token
+from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, intersect, literal, repeat, union
 from constrain.grammar.tokens import Named, any_tokens, token_set
@@ -286,7 +286,10 @@ class _EbnfReader(GbnfReader):
     def _substring(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
         self._check_options("Substring", options, (), begin)
         pieces = self._strings(tuple(arguments), "Substring", begin)
-        return Text(parts_of([piece for piece in pieces if piece]), 10, 10)
+        try:
+            return Text(quotation(pieces), 10, 10)
+        except GrammarError as error:
+            raise self._error(f"Substring: {error}", begin) from None
 
     def _strings(self, values: _Value, name: str, begin: int) -> list[str]:
         values = values if isinstance(values, tuple) else (values,)

@@ -128,7 +128,7 @@ def tree_of(languages: Iterable[Regular]) -> Regular:
     """The union of some languages, with what sequences begin with in common spelled once."""
     flat: list[Regular] = []
     for language in languages:
-        flat += language.parts if isinstance(language, Union) else (language,)
+        flat += language.parts if type(language) is Union else (language,)
     if len(flat) < _FEW:
         return union(*flat)
     sequences = Sequences()

@@ -320,7 +320,7 @@ def union(*parts: Regular) -> Regular:
     for part in parts:
         if isinstance(part, Empty):
             continue
-        if isinstance(part, Union):
+        if type(part) is Union:
             flat.update(dict.fromkeys(part.parts))
         else:
             flat[part] = None

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from constrain.errors import GrammarError, SchemaError
+from constrain.grammar.quotation import Quotation
 from constrain.grammar.regular import (
     EMPTY,
     ByteSet,
@@ -199,7 +200,7 @@ def token_sets(language: Regular) -> list[TokenSet]:
         seen.add(id(node))
         if isinstance(node, TokenSet):
             found[id(node)] = node
-        elif isinstance(node, (Concat, Union)):
+        elif isinstance(node, (Concat, Union)) and not isinstance(node, Quotation):
             todo.extend(reversed(node.parts))
         elif isinstance(node, Repeat):
             todo.append(node.item)
@@ -212,7 +213,7 @@ def replace_token_sets(language: Regular, by: dict[TokenSet, Regular]) -> Regula
         return by[language]
     if isinstance(language, Concat):
         return concat(*(replace_token_sets(part, by) for part in language.parts))
-    if isinstance(language, Union):
+    if isinstance(language, Union) and not isinstance(language, Quotation):
         return union(*(replace_token_sets(part, by) for part in language.parts))
     if isinstance(language, Repeat):
         return repeat(replace_token_sets(language.item, by), language.low, language.high)
@@ -231,7 +232,7 @@ def may_hold_mark(language: Regular, known: dict[int, bool] | None = None) -> bo
         if id(node) in known:
             continue
         parts: tuple[Regular, ...] = ()
-        if isinstance(node, (Concat, Union, Intersect)):
+        if isinstance(node, (Concat, Union, Intersect)) and not isinstance(node, Quotation):
             parts = node.parts
         elif isinstance(node, Repeat):
             parts = (node.item,)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from constrain.grammar.quotation import Quotation
 from constrain.grammar.regular import ByteSet, Complement, Concat, Intersect, Literal, Regular, Repeat, Union
 
 # At most so many strings are listed, of so many bytes, and so many parts of an expression looked at.
@@ -176,6 +177,8 @@ def few_strings(language: Regular, most: int = _WORDS) -> list[bytes]:
         if isinstance(node, ByteSet):
             members = [bytes((byte,)) for byte in range(256) if node.bits >> byte & 1]
             return members if len(members) <= most else None
+        if isinstance(node, Quotation) and node.is_long:
+            return None
         if isinstance(node, Union):
             found: dict[bytes, None] = {}
             for part in node.parts:
@@ -222,6 +225,8 @@ def _beginnings(language: Regular, first: int) -> tuple[list[bytes], int]:
                 bits |= 1 << node.data[0]
         elif isinstance(node, ByteSet):
             bits |= node.bits
+        elif isinstance(node, Quotation) and node.is_long:
+            return [], first
         elif isinstance(node, Union):
             stack.extend(reversed(node.parts))
         elif isinstance(node, Concat):
@@ -240,6 +245,8 @@ def is_nullable(language: Regular) -> bool:
         return not language.data
     if isinstance(language, (Concat, Intersect)):
         return all(map(is_nullable, language.parts))
+    if isinstance(language, Quotation):
+        return language.may_end()
     if isinstance(language, Union):
         return any(map(is_nullable, language.parts))
     if isinstance(language, Repeat):

@@ -21,7 +21,7 @@ from strategies import regulars
 
 import constrain
 from constrain import cache_folder
-from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, QUOTES_FLAG, REPEAT, SET, UNION
 from constrain.engine.automata.fingerprints import print_expressions
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram
@@ -73,7 +73,7 @@ class Naive:
         self.prints: list[bytes | None] = []
         for head, a, b, c in records:
             kind = head & 255
-            if head & COMPLEX_FLAG:
+            if head & (COMPLEX_FLAG | QUOTES_FLAG):
                 self.forms.append(None)
                 self.prints.append(None)
                 continue

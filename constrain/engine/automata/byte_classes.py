@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.engine.automata.expressions import ALL, CONCAT, INTERSECT, LITERAL, SET, UNION
+from constrain.engine.automata.expressions import ALL, CONCAT, INTERSECT, LITERAL, QUOTATION, SET, UNION
 from constrain.engine.automata.programs import I32
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import used
@@ -36,6 +36,7 @@ def make_byte_classes(ctx, registers, apart):
     marks = np.zeros(used(ctx, t.EXPRESSION_HASHES), np.uint8)
     for i in range(len(registers)):
         marks[registers[i]] = 1
+    quotes = False
     for expression in range(len(marks) - 1, -1, -1):
         if not marks[expression]:
             continue
@@ -46,6 +47,8 @@ def make_byte_classes(ctx, registers, apart):
                 single[data[i]] = 1
         elif kind == SET:
             needed[a] = 1
+        elif kind == QUOTATION:
+            quotes = True
         elif kind == UNION or kind == INTERSECT:
             for i in range(a, a + b):
                 marks[pool[i]] = 1
@@ -53,6 +56,9 @@ def make_byte_classes(ctx, registers, apart):
             marks[a] = 1
             if kind == CONCAT:
                 marks[b] = 1
+    if quotes:
+        for i in range(used(ctx, t.QUOTED_BYTES)):
+            single[t.quoted_bytes(ctx)[i]] = 1
     group = np.zeros(256, np.int64)
     for byte in range(256):
         if single[byte] or apart:

@@ -17,6 +17,7 @@ from constrain.engine.automata.expressions import (
     LITERAL,
     NOT,
     NULLABLE_FLAG,
+    QUOTATION,
     REPEAT,
     SET,
     UNION,
@@ -32,7 +33,7 @@ from constrain.engine.storage.access import push, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_DERIVATIVE, F_SET_OPERATION, far_call, far_entry
+from constrain.engine.storage.links import F_DERIVATIVE, F_QUOTATION_DERIVATIVE, F_SET_OPERATION, far_call, far_entry
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types
 
@@ -77,6 +78,8 @@ def known_derivative(ctx, expression, byte):
     # Most bytes cannot begin most expressions; saying so needs no memo.
     if not (t.first_bytes(ctx)[expression, byte >> 6] >> (byte & 63)) & 1:
         return int64(EMPTY)
+    if kind == QUOTATION:
+        return far_call(ctx, F_QUOTATION_DERIVATIVE, expression, byte)
     if kind == CONCAT and _stays(ctx, expression, byte):
         return expression
     return map_get(ctx, t.DERIVATIVE_KEYS, t.DERIVATIVE_VALUES, (expression << 8 | byte) + 1)

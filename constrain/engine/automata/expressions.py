@@ -12,6 +12,7 @@ UNION     place in CHILDREN      parts           0
 INTERSECT place in CHILDREN      parts           0
 NOT       expression             0               0
 REPEAT    expression             least           most, -1
+QUOTATION see quotations.py
 ========= ====================== =============== ========
 
 Expressions are interned, so equal ones (up to associativity, commutativity and idempotence of ``|`` and ``&``) are the
@@ -31,7 +32,7 @@ from constrain.engine.storage.links import F_DESCRIBE, F_SET_OPERATION, far_call
 from constrain.engine.storage.statuses import FAIL, LIMIT
 from constrain.kernels.language import int64
 
-EMPTY, EPSILON, ALL, LITERAL, SET, CONCAT, UNION, INTERSECT, NOT, REPEAT = range(10)
+EMPTY, EPSILON, ALL, LITERAL, SET, CONCAT, UNION, INTERSECT, NOT, REPEAT, QUOTATION = range(11)
 """Kinds of expression.  Number 0 is the empty language, 1 the empty string, 2 every string."""
 
 NULLABLE_FLAG = 1 << 8
@@ -46,7 +47,10 @@ LOOP_FLAG = 4 << 8
 # Of an intersection: a part counts, and every string of the others is a sequence of what it counts.
 FITS_FLAG = 8 << 8
 
-INHERITED = COMPLEX_FLAG | LOOP_FLAG
+# A quotation is inside: the expression says something of one grammar's tables only.
+QUOTES_FLAG = 16 << 8
+
+INHERITED = COMPLEX_FLAG | LOOP_FLAG | QUOTES_FLAG
 """What an expression has if a part of it has."""
 
 UNKNOWN, ALIVE, DEAD, VISITED = 0, 1, 2, 3

@@ -21,7 +21,7 @@ others   kind
 
 A counter is capped at one more than the length of the longest token: no token can tell two larger counts apart.
 Under an intersection or a complement that is not so, since there the counts decide what is empty.  Such expressions
-have no fingerprint (COMPLEX_FLAG).
+have no fingerprint (COMPLEX_FLAG), nor have those with a text to be quoted from (QUOTES_FLAG).
 
 A fingerprint is made when it is first asked for.  Most expressions are never asked for theirs.
 """
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, REPEAT, SET, UNION
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, QUOTES_FLAG, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import CLOSURE
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, push, room, set_used, used
@@ -44,6 +44,8 @@ from constrain.kernels.language import int64, types, uint64
 
 SHARED_MEMBERS = 8
 """A lexer state with more members has no fingerprint."""
+
+_UNPRINTED = COMPLEX_FLAG | QUOTES_FLAG
 
 # What takes the place of a kind in the form of a lexer state.
 _STATE, _STATE_OF_CLOSURE = 16, 17
@@ -267,7 +269,7 @@ def print_expressions(ctx):
     """Make the fingerprints of all expressions that can have one; returns 0 or FAIL."""
     set_used(ctx, t.WORK_STACK, 0)
     for expression in range(used(ctx, t.EXPRESSION_HASHES)):
-        if not t.expressions(ctx)[expression].flags & COMPLEX_FLAG and far_call(ctx, F_PRINT, expression, 0) < 0:
+        if not t.expressions(ctx)[expression].flags & _UNPRINTED and far_call(ctx, F_PRINT, expression, 0) < 0:
             return int64(FAIL)
     return int64(0)
 
@@ -282,7 +284,7 @@ def has_print(ctx, lexer_state):
     members, records = t.lexer_members(ctx), t.expressions(ctx)
     for i in range(count):
         expression = members[offset + 2 * i + 1]
-        if records[expression].flags & COMPLEX_FLAG:
+        if records[expression].flags & _UNPRINTED:
             return False
     return True
 

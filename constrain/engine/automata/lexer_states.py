@@ -19,6 +19,7 @@ from constrain.engine.automata.expressions import (
     INTERSECT,
     LITERAL,
     NULLABLE_FLAG,
+    QUOTATION,
     SET,
     UNION,
     UNKNOWN,
@@ -364,6 +365,15 @@ def _bytes_like(ctx, state, byte):
                 w1 &= mask if first >> 6 == 1 else int64(-1)
                 w2 &= mask if first >> 6 == 2 else int64(-1)
                 w3 &= mask if first >> 6 == 3 else int64(-1)
+            elif kind == QUOTATION:
+                begins = t.first_bytes(ctx)
+                if begins[expression, word] & bit:
+                    set_used(ctx, t.WORK_STACK, bottom)
+                    return none
+                w0 &= ~begins[expression, 0]
+                w1 &= ~begins[expression, 1]
+                w2 &= ~begins[expression, 2]
+                w3 &= ~begins[expression, 3]
             elif kind == SET:
                 flip = int64(0) if sets[a, word] & bit else int64(-1)
                 w0 &= sets[a, 0] ^ flip

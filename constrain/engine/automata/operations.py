@@ -19,6 +19,7 @@ from constrain.engine.automata.expressions import (
     make_not,
     make_repeat,
 )
+from constrain.engine.automata.quotations import make_quotation
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import CTX
 from constrain.engine.storage.jit import njit_entry
@@ -30,7 +31,8 @@ from constrain.kernels.language import int64, types
 (
     *(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_KEEP, OP_FIT),
     OP_WORD,
-) = range(12)
+    OP_QUOTATION,
+) = range(13)
 """Operations of the postfix program that programs.py writes for the lexemes; ``~register`` loads a register."""
 
 
@@ -39,7 +41,8 @@ def build_expressions(ctx, program, registers):
     """Run a postfix program and leave the values it ends with in the registers; returns 0 or FAIL.
 
     ``program`` is int32: an operation and its operands (LITERAL offset length; SET index; CONCAT,
-    UNION, INTERSECT, FIT count; REPEAT low high; WORD register offset length, which puts letters before the value on
+    UNION, INTERSECT, FIT count; REPEAT low high; QUOTATION low high
+    depth; WORD register offset length, which puts letters before the value on
     the stack, each byte ``b`` the value of ``register + b``; STORE and KEEP register, of which the second leaves the
     value on the stack; ``~register`` to load it).
     """
@@ -75,6 +78,9 @@ def build_expressions(ctx, program, registers):
         elif op == OP_SET:
             expression = intern_expression(ctx, SET, int64(program[pc + 1]), 0, 0)
             pc += 2
+        elif op == OP_QUOTATION:
+            expression = make_quotation(ctx, int64(program[pc + 1]), int64(program[pc + 2]), int64(program[pc + 3]))
+            pc += 4
         elif op == OP_NOT:
             expression = make_not(ctx, work_stack(ctx)[top - 1])
             top -= 1

@@ -67,8 +67,7 @@ class Prelude:
         self.registers: Int32Array = np.zeros(self.program.registers, np.int32)
         tables = Tables(_LIMIT_BYTES)
         tables.ctx[LONGEST], tables.ctx[BUDGET] = longest, _WORK
-        tables.put(LITERAL_BYTES, self.program.literals)
-        tables.put(BYTE_SETS, self.program.sets)
+        self.program.put_data(tables)
         while (result := build_expressions(tables.ctx, self.program.code, self.registers)) == FAIL:
             tables.grow()
         if result != 0:

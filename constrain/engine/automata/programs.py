@@ -17,13 +17,18 @@ from constrain.engine.automata.operations import (
     OP_KEEP,
     OP_LITERAL,
     OP_NOT,
+    OP_QUOTATION,
     OP_REPEAT,
     OP_SET,
     OP_STORE,
     OP_UNION,
     OP_WORD,
 )
+from constrain.engine.automata.quoted_texts import QuotedTexts
+from constrain.engine.storage.schemas import BYTE_SETS, LITERAL_BYTES, NUMBERS_IN
+from constrain.engine.storage.tables import Tables
 from constrain.errors import LimitError
+from constrain.grammar.quotation import Quotation
 from constrain.grammar.regular import (
     FIRST_LETTER,
     ByteSet,
@@ -90,6 +95,7 @@ class LexemeProgram:
         # A word and the instruction that loads what is behind it: the instruction that loads both.
         self._ends: dict[tuple[int, int], int] = {}
         self._held: list[Any] = [before]
+        self._quoted: QuotedTexts = QuotedTexts() if before is None else before._quoted.copy()
         self.registers: int = 0 if before is None else before.registers
         self.first = self.extend(lexemes)
 
@@ -148,6 +154,14 @@ class LexemeProgram:
         self.sets = np.frombuffer(self._set_bytes, "<i8")
         return first
 
+    def put_data(self, tables: Tables) -> None:
+        """Have in the tables what the operations of all programs point into."""
+        for slot, numbers in ((LITERAL_BYTES, self.literals), (BYTE_SETS, self.sets)):
+            new = numbers[tables.used(slot) * NUMBERS_IN[slot] :]
+            if len(new):
+                tables.append(slot, new)
+        self._quoted.append_to(tables)
+
     def _write(self, root: Regular) -> None:
         # Depth first with a stack of our own: an expression may be nested deeper than Python recurses.
         # This loop is a good part of the time that compiling takes, hence no calls for leaves, and what is
@@ -191,6 +205,14 @@ class LexemeProgram:
                 data += node.data
             elif kind is ByteSet:
                 code += (OP_SET, sets.setdefault(node.bits, len(sets)))
+            elif kind is Quotation:
+                low, high, begin = self._quoted.add(node)
+                if node.places is None:
+                    code += (OP_QUOTATION, low, high, 0)
+                else:
+                    for place in node.places:
+                        code += (OP_QUOTATION, begin + place, 0, -1)
+                    code += (OP_UNION, len(node.places))
             elif kind is Empty:
                 code.append(OP_EMPTY)
             else:

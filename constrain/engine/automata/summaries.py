@@ -14,10 +14,12 @@ from constrain.engine.automata.expressions import (
     INTERSECT,
     LITERAL,
     NULLABLE_FLAG,
+    QUOTATION,
     REPEAT,
     SET,
     UNION,
 )
+from constrain.engine.automata.quotations import quoted_first_bytes
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, set_used
 from constrain.engine.storage.header import CTX, RESULT2
@@ -64,6 +66,8 @@ def _set_edge_bytes(ctx, expression, slot):
                 bits &= edge[4 * t.children(ctx)[a + i] + word]
         elif kind == REPEAT:
             bits = edge[4 * a + word]
+        elif kind == QUOTATION and slot == t.FIRST_BYTES:
+            bits = quoted_first_bytes(ctx, expression, word)
         elif kind > EPSILON:
             bits = int64(-1)
         edge[4 * expression + word] = bits
@@ -122,6 +126,8 @@ def _set_shortest_length(ctx, expression):
             length = max(length, shortest[t.children(ctx)[a + i]])
     elif kind == REPEAT:
         length = shortest[a] * b
+    elif kind == QUOTATION:
+        length = int64(0) if records[expression].flags & NULLABLE_FLAG else int64(1)
     shortest[expression] = min(length, int64(LONG))
     set_used(ctx, t.SHORTEST_LENGTHS, expression + 1)
 
@@ -135,7 +141,7 @@ def _set_end_length(ctx, expression):
     kind = records[expression].kind
     a, b = records[expression].first, records[expression].second
     length = int64(0)
-    if records[expression].flags & COMPLEX_FLAG:
+    if records[expression].flags & COMPLEX_FLAG or kind == QUOTATION:
         length = int64(LONG)
     elif kind == LITERAL:
         length = b

@@ -131,8 +131,7 @@ class UnfoldedRules:
         self._counts = [len(unfolding.lefts), len(unfolding.lexemes), len(unfolding.nonterminals)]
         if len(unfolding.lexemes) > n_lexemes:
             first = self._lexemes.extend(unfolding.lexemes[n_lexemes:])
-            for slot, values in ((t.LITERAL_BYTES, self._lexemes.literals), (t.BYTE_SETS, self._lexemes.sets)):
-                tables.append(slot, values[(4 if slot == t.BYTE_SETS else 1) * tables.used(slot) :])
+            self._lexemes.put_data(tables)
             needed = self._lexemes.registers + 64
             if needed > len(self._registers):
                 registers = np.zeros(2 * needed, np.int32)

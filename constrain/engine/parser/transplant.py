@@ -25,6 +25,7 @@ from constrain.engine.automata.expressions import (
     INTERSECT,
     LITERAL,
     NOT,
+    QUOTATION,
     REPEAT,
     SET,
     UNION,
@@ -36,6 +37,7 @@ from constrain.engine.automata.operations import (
     OP_INTERSECT,
     OP_LITERAL,
     OP_NOT,
+    OP_QUOTATION,
     OP_REPEAT,
     OP_SET,
     OP_STORE,
@@ -173,6 +175,7 @@ class Transplant:
                 INTERSECT: (OP_FIT if head & FITS_FLAG else OP_INTERSECT, len(parts)),
                 NOT: (OP_NOT,),
                 REPEAT: (OP_REPEAT, b, c),
+                QUOTATION: (OP_QUOTATION, a, b, c),
             }[kind]
             code += [OP_STORE, registers[expression]]
         made = np.zeros(len(order) + 1, np.int32)

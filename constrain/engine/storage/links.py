@@ -49,6 +49,7 @@ def _accelerator(provider: str, takes: str, gives: str) -> int:
 
 # Calls within a folder, and of a lower one.  They keep kernels small: see far_call.
 F_DERIVATIVE = _link("automata.derivatives.derivative", "expression, byte", "expression")
+F_QUOTATION_DERIVATIVE = _link("automata.quotations.quotation_derivative", "expression, byte", "expression")
 F_SET_OPERATION = _link(
     "automata.set_operations.make_set_operation", "kind, place on WORK_STACK from which on the parts are", "expression"
 )

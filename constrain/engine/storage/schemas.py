@@ -108,6 +108,12 @@ LITERAL_BYTES, literal_bytes = _table("literal bytes", 4096, np.uint8)
 """The bytes of literals."""
 BYTE_SETS, byte_sets = _table("byte sets", 128, np.int64, columns=4)
 """By number: a set of bytes, 256 bits."""
+QUOTED_BYTES, quoted_bytes = _table("bytes to be quoted", 0, np.uint8)
+"""The texts that are quoted from (automata/quotations.py), each with a place more for its end."""
+QUOTED_CUTS, quoted_cuts = _table("cuts of texts to be quoted", 0, np.uint8)
+"""By place in QUOTED_BYTES: whether a piece begins there, or the text ends."""
+QUOTED_ORDER, quoted_order = _table("order of texts to be quoted", 0, np.int32)
+"""The places where pieces begin, text by text, in the order of what the text is from there on."""
 DERIVATIVE_KEYS, derivative_keys = _table("derivative keys", 8192, np.int64)
 """Map: ``(expression << 8 | byte) + 1``"""
 DERIVATIVE_VALUES, derivative_values = _table("derivative values", 8192, np.int32)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from operator import methodcaller
 from typing import Any
 
+from constrain.errors import GrammarError
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source, place_of
 from constrain.grammar.lark.tree import Token
-from constrain.grammar.regular import EPSILON, Regular, concat, literal, union
+from constrain.grammar.quotation import quotation, quotation_of_characters
+from constrain.grammar.regular import Regular
 
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _KINDS = ("substring_chunks", "substring_words", "substring_chars")
-
-MOST_PIECES = 2_000
-"""Of a text: the language of its parts is as deep as there are pieces, and that is put together step by step."""
 
 
 def regex_block(token: Token, source: Source) -> Regular:
@@ -31,30 +32,23 @@ def regex_block(token: Token, source: Source) -> Regular:
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in _KINDS:
         raise source.error(f"%regex takes a JSON object with one of {', '.join(_KINDS)}, and nothing else", place)
     ((kind, given),) = value.items()
-    pieces = _pieces(kind, given)
-    if pieces is None:
+    try:
+        language = _language(kind, given)
+    except GrammarError as error:
+        raise source.error(f"%regex: {error}", place) from None
+    if language is None:
         wanted = "a list of strings" if kind == "substring_chunks" else "a string"
         raise source.error(f"%regex: {kind} takes {wanted}", place)
-    pieces = [piece for piece in pieces if piece]
-    if len(pieces) > MOST_PIECES:
-        raise source.error(f"%regex: a text of more than {MOST_PIECES:,} pieces ({len(pieces):,})", place)
-    return parts_of(pieces)
+    return language
 
 
-def _pieces(kind: str, given: Any) -> list[str] | None:
+def _language(kind: str, given: Any) -> Regular | None:
+    """What may be quoted from a text or a list of pieces; None if it is neither."""
     if kind == "substring_chunks":
-        return given if isinstance(given, list) and all(isinstance(piece, str) for piece in given) else None
+        is_list = isinstance(given, list) and all(isinstance(piece, str) for piece in given)
+        return quotation(given) if is_list else None
     if not isinstance(given, str):
         return None
-    return list(given) if kind == "substring_chars" else re.findall(r"\w+|\s+|[^\w\s]", given)
-
-
-def parts_of(pieces: list[str]) -> Regular:
-    """Some pieces in a row, from any of them on, as many as one likes; or nothing."""
-    # tails[i]: what may follow where piece i is next.
-    tail: Regular = EPSILON
-    tails: list[Regular] = []
-    for piece in reversed(pieces):
-        tail = union(EPSILON, concat(literal(piece), tail))
-        tails.append(tail)
-    return union(EPSILON, *tails)
+    if kind == "substring_chars":
+        return quotation_of_characters(given)
+    return quotation(map(methodcaller("group"), _WORDS.finditer(given)), given)

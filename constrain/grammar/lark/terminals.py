@@ -19,6 +19,7 @@ from constrain.grammar.lark.literals import Pattern, pattern_language, range_lan
 from constrain.grammar.lark.source import Node, Source, subtrees_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.tree import Token, Tree
+from constrain.grammar.quotation import Quotation
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regular import (
     EPSILON,
@@ -395,6 +396,8 @@ def _size_and_depth(language: Regular) -> tuple[int, int]:
 
 
 def _inner(node: Regular) -> tuple[Regular, ...]:
+    if isinstance(node, Quotation):
+        return ()
     if isinstance(node, (Concat, Union, Intersect)):
         return node.parts
     return (node.item,) if isinstance(node, (Repeat, Complement)) else ()

@@ -22,6 +22,7 @@ from constrain.engine.automata.expressions import (
     LITERAL,
     NOT,
     NULLABLE_FLAG,
+    QUOTATION,
     REPEAT,
     SET,
     UNION,
@@ -144,7 +145,7 @@ def _combine(ctx, expression):
             on = part.least_on if b == 0 else least
             byte = part.next_byte
             worst = min(part.worst + max(b - 1, 0) * part.least, int64(NEVER))
-    elif kind == INTERSECT or kind == NOT:
+    elif kind == INTERSECT or kind == NOT or kind == QUOTATION:
         least, on = int64(UNKNOWN), int64(UNKNOWN)
         bound = int64(1)
         if kind == INTERSECT:
@@ -221,7 +222,7 @@ def _keep_path(ctx, start, goal):
 
 @njit_inner(RESULT1)
 def _search(ctx, start):
-    """Find the cheapest string, that is not empty, of an intersection or a complement; returns 0, FAIL or LIMIT."""
+    """Find the cheapest string, that is not empty, of an expression whose parts do not tell; 0, FAIL or LIMIT."""
     if begin_search(ctx, t.SEARCH_HEAP, start) < 0:
         return int64(FAIL)
     work = int64(0)
@@ -274,7 +275,7 @@ def expression_cost(ctx, expression, _unused):
             set_used(ctx, t.COST_STACK, top - 1)
             continue
         kind = t.expressions(ctx)[here].kind
-        if kind == INTERSECT or kind == NOT:
+        if kind == INTERSECT or kind == NOT or kind == QUOTATION:
             status = _search(ctx, here)
             if status < 0:
                 return status
