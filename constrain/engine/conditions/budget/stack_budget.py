@@ -76,8 +76,8 @@ class StackTokenCosts(TokenCosts):
                     usual = max(usual, sure)
                     continue
                 found = self.completion(behind, NEVER)
-                self.completions.check_room()
-                counts[group] = NEVER if found is None else len(found)
+                # With more tokens left the estimate is believed, and nothing is searched for.
+                counts[group] = sure if found is None else min(len(found), sure)
         others = counts[group_of] > 0
         return StateCosts(listed["token"][others], counts[group_of][others], usual, usual, [])
 
@@ -95,12 +95,16 @@ class StackBudget(Budget):
         plan = once_more(lambda: self._costs.completions.tokens(cursor))
         if len(plan) > self.most:
             raise too_few(self.most, len(plan))
-        if self._costs.surely(cursor) > self.most:
+        if not self._is_enough(cursor, self.most):
             self.account = self.account.with_plan(0, plan)
+
+    def _is_enough(self, place: Place, most: int) -> bool:
+        """Whether so many tokens are believed to finish a place's text."""
+        return once_more(lambda: self._costs.surely(place)) <= most
 
     def _token_account(self, cursor: Walk, token: int, behind: Place, most: int) -> Account | None:
         account, steps = self.account, cursor._steps
-        if self._costs.surely(behind) <= most:
+        if self._is_enough(behind, most):
             return account.with_plan(steps + 1, [])
         if token == account.planned(steps):
             return account
@@ -110,7 +114,7 @@ class StackBudget(Budget):
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
         account, steps = self.account, cursor._steps
         rest = self._rest_of_plan(cursor, account, data)
-        if rest is None and self._costs.surely(behind) > most:
+        if rest is None and not self._is_enough(behind, most):
             rest = once_more(lambda: self._costs.completion(behind, most))
             if rest is None:
                 return None
