@@ -10,7 +10,7 @@ from lark.indenter import PythonIndenter
 
 import constrain
 from bench.fuzz import lexing
-from constrain.engine.conditions.budget import costs, stack_budget, stack_completions
+from constrain.engine.conditions.budget import stack_budget, stack_completions
 from constrain.engine.history import Place
 from constrain.engine.parser import configurations
 from tests.engine.test_stack_completions import BYTES, JSON, LIST, PYTHON, compiled

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.engine.conditions.budget.budget import Account, Budget, too_few
+from constrain.engine.conditions.budget.account import Account
+from constrain.engine.conditions.budget.budget import Budget, too_few
 from constrain.engine.conditions.budget.expression_costs import NEVER
-from constrain.engine.conditions.budget.masks import allow_only
 from constrain.engine.conditions.budget.reached_states import reached_states
 from constrain.engine.conditions.budget.stack_completions import (
     NoCompletionError,
@@ -27,15 +27,13 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.schemas import TOKEN_COSTS
 from constrain.engine.traveller import Traveller
-from constrain.engine.vocabulary.bitmasks import Bitmask, allow
+from constrain.engine.vocabulary.bitmasks import Bitmask
 
 _EFFORT = 5_000
 """Steps of the engine that looking for a completion behind a token may take."""
 
 _MORE = 16
 """How many tokens more than twice the estimate are believed to be enough."""
-
-_NO_TOKENS = np.empty(0, np.int32)
 
 
 class StackTokenCosts(TokenCosts):
@@ -120,14 +118,8 @@ class StackBudget(Budget):
                 return None
         return account.with_plan(steps + 1, rest or [])
 
-    def restrict(self, cursor: Walk, out: Bitmask, index: int) -> None:
-        compiled, account = cursor.compiled, self.settle(cursor._steps)
-        if account.left == 0:
-            allow_only(compiled.ctx, cursor._state, out, index, _NO_TOKENS)
-            return
-        known = self._costs.of(compiled, cursor, account.left - 1)
+    def _restrict(self, cursor: Walk, account: Account, out: Bitmask, index: int) -> Account:
+        known = self._costs.of(cursor.compiled, cursor, account.left - 1)
         if account.left - 1 < known.highest:
-            known.restrict(compiled.ctx, cursor._state, account.left - 1, out, index)
-        planned = account.planned(cursor._steps)
-        if planned >= 0:
-            allow(out[index], planned)
+            known.restrict(cursor.compiled.ctx, cursor._state, account.left - 1, out, index)
+        return account
