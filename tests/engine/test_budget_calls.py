@@ -22,6 +22,7 @@ from constrain.engine.conditions.budget import completions_with_keys, rule_budge
 from constrain.engine.conditions.budget.completions_with_keys import without_repeated_keys
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, literal, repeat
+from tests.masks import mask_of
 
 BYTES = [bytes((byte,)) for byte in range(256)]
 ENDS = [b"</s>"]
@@ -31,13 +32,6 @@ def compile_with(grammar: GrammarIR | constrain.Grammar, tokens: list[bytes]) ->
     vocabulary = constrain.Vocabulary([*tokens, *ENDS], eos_ids=[len(tokens)])
     grammar = grammar if isinstance(grammar, constrain.Grammar) else constrain.Grammar(grammar)
     return constrain.GrammarCompiler(vocabulary).compile(grammar)
-
-
-def mask_of(matcher: constrain.Matcher) -> set[int]:
-    size = matcher.compiled.vocabulary.size
-    mask = constrain.allocate_token_bitmask(1, size)
-    matcher.fill_next_token_bitmask(mask)
-    return tokens_of(mask[0], size)
 
 
 @settings(max_examples=60)

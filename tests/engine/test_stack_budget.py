@@ -104,6 +104,18 @@ def test_a_search_that_was_given_up_is_not_begun_again(monkeypatch: pytest.Monke
         monkeypatch.setattr(completions, "_search", None)
 
 
+def test_a_mask_takes_no_more_than_so_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not looked at is not accepted either."""
+    monkeypatch.setattr(stack_budget, "_EFFORT_OF_MASK", 0)
+    grammar = compiled(JSON)
+    matcher = constrain.Matcher(grammar, max_tokens=6)
+    completions = stack_completions.stack_completions(grammar)
+    steps = completions.steps
+    assert len(allowed(matcher)) == 1
+    assert completions.steps == steps
+    generated(grammar, 6, random.Random(1))
+
+
 def test_bytes_cost_what_is_said_and_are_given_back() -> None:
     matcher = constrain.Matcher(compiled(LIST), max_tokens=6)
     assert not matcher.accept_bytes(b"[12", tokens=6)

@@ -32,6 +32,9 @@ from constrain.engine.vocabulary.bitmasks import Bitmask
 _EFFORT = 5_000
 """Steps of the engine that looking for a completion behind a token may take."""
 
+_EFFORT_OF_MASK = 200_000
+"""Steps that all searches for one mask may take; tokens that are left then are not looked at."""
+
 _MORE = 16
 """How many tokens more than twice the estimate are believed to be enough."""
 
@@ -60,6 +63,7 @@ class StackTokenCosts(TokenCosts):
         return once_more(lambda: self._costs_at(compiled, place, most))
 
     def _costs_at(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts:
+        last_step = self.completions.steps + _EFFORT_OF_MASK
         with compiled.keeping_numbers():
             count = compiled.run_at(place, reached_states)
             listed = compiled._tables.array(TOKEN_COSTS)[:count].copy()
@@ -73,6 +77,9 @@ class StackTokenCosts(TokenCosts):
                 if sure <= most:
                     usual = max(usual, sure)
                     continue
+                if self.completions.steps >= last_step:
+                    # Neither here nor where the token is accepted.
+                    self.completions.give_up(behind, _EFFORT)
                 found = self.completion(behind, NEVER)
                 # With more tokens left the estimate is believed, and nothing is searched for.
                 counts[group] = sure if found is None else min(len(found), sure)

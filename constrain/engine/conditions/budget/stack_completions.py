@@ -127,6 +127,11 @@ class StackCompletions:
     """The completions of the texts of a grammar.
 
     What is found is kept until states get other numbers.  A search ends at a state of which a completion is known.
+
+    Attributes
+    ----------
+    steps : int
+        How many steps of the engine all searches took.
     """
 
     def __init__(self, compiled: GrammarTables) -> None:
@@ -135,6 +140,7 @@ class StackCompletions:
         table = compiled.ir.parse_table
         assert table is not None
         self._lexemes = table.lexemes
+        self.steps = 0
         self._begin_bytes()
         self._forget()
 
@@ -206,6 +212,10 @@ class StackCompletions:
             if found is None:
                 raise NoCompletionError(NO_COMPLETION)
             return found
+
+    def give_up(self, place: Place, effort: int) -> None:
+        """Have :meth:`tokens` raise an error for so much effort or less, unless the completion is known."""
+        self._given_up.setdefault(place._state, effort)
 
     def estimate(self, place: Place) -> int:
         """What is left of a place's text, in bytes; NEVER if no lexeme that is under way can end.
@@ -311,6 +321,7 @@ class StackCompletions:
 
     def _spend(self) -> None:
         spend()
+        self.steps += 1
         self._left -= 1
         if self._left < 0:
             raise _too_hard()
