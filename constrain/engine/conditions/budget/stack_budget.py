@@ -29,7 +29,7 @@ from constrain.engine.storage.schemas import TOKEN_COSTS
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask
 
-_EFFORT = 5_000
+_EFFORT = 1_000
 """Steps of the engine that looking for a completion behind a token may take."""
 
 _EFFORT_OF_MASK = 200_000

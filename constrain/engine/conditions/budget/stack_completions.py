@@ -35,7 +35,7 @@ from constrain.engine.vocabulary.vocabulary import NORMAL
 from constrain.errors import ConstrainError, LimitError
 from constrain.limits import spend
 
-_MOST_STEPS, _STEPS_PER_BYTE = 200_000, 500
+_MOST_STEPS, _STEPS_PER_BYTE = 200_000, 100
 """Steps of the engine that a search may take, and how many more for each byte that it expects to need."""
 
 _WEIGHT = 3
