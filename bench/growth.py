@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import random
 import statistics
 import sys
@@ -23,22 +22,16 @@ import click
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bench.figures import data_folder  # noqa: E402
+
 VOCABULARIES = ["llama2.spm.model", "r50k_base.tiktoken", "llama3.tiktoken", "o200k_base.tiktoken"]
-
-
-def vocabulary_file(name: str) -> Path:
-    """A file of the folder of vocabularies, which are not in the repository."""
-    folder = Path(os.environ.get("CONSTRAIN_TEST_DATA") or ROOT.parent / "shared" / "data") / "vocab"
-    if not folder.is_dir():
-        raise click.ClickException(f"no data at {folder}: set CONSTRAIN_TEST_DATA to the folder that holds vocab/")
-    return folder / name
 
 
 def load(name: str):  # type: ignore[no-untyped-def]
     """A tokenizer and its vocabulary."""
     import constrain
 
-    tokenizer = constrain.load_tokenizer(vocabulary_file(name))
+    tokenizer = constrain.load_tokenizer(data_folder() / "vocab" / name)
     return tokenizer, constrain.Vocabulary.from_tokenizer(tokenizer)
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import click
 
-from bench.tokenizers.subjects import ROOT, Subject, data_folder
+from bench.figures import data_folder
+from bench.tokenizers.subjects import ROOT, Subject
 
 _RUNS = 3
 _COLUMNS = ("first", "second", "decode", "without", "reference")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
+from bench.figures import data_folder
 
 _CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
@@ -48,14 +47,6 @@ class Subject:
 def ids_of(subject: Subject, text: str) -> list[int]:
     """The ids of a text as a list."""
     return list(subject.encode(text))
-
-
-def data_folder() -> Path:
-    """The folder of vocabularies that are not in the repository."""
-    folder = Path(os.environ.get("CONSTRAIN_TEST_DATA") or ROOT.parent / "shared" / "data")
-    if not folder.is_dir():
-        raise click.ClickException(f"no data at {folder}: set CONSTRAIN_TEST_DATA")
-    return folder
 
 
 def _ours(kind: str, path: Path) -> Subject:

@@ -26,7 +26,7 @@ _KERNELS = (
         "constrain.sampling.sampler",
         "constrain.engine.compiled_grammar",
         "constrain.engine.masks.batches",
-        "constrain.engine.conditions.budget.budget",
+        "constrain.engine.conditions.budget.rule_budget",
     ),
     *("constrain.demo.ngram_kernels", "constrain.tokenizers.models.byte_level_kernels"),
     "constrain.tokenizers.splitting.gpt2",

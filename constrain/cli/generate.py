@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,7 +41,12 @@ if TYPE_CHECKING:
     from constrain.backends import Backend
     from constrain.sampling import Sampler
 
-_MODEL, _PROMPT, _OUTPUT, _SAMPLING, _MEMORY = "Model", "Prompt", "Output", "Sampling", "Memory of the model"
+_SAMPLING = "Sampling"
+_model_option = partial(option, section="Model")
+_prompt_option = partial(option, section="Prompt")
+_output_option = partial(option, section="Output")
+_sampling_option = partial(option, section=_SAMPLING)
+_memory_option = partial(option, section="Memory of the model")
 _LARGEST_SEED = 2**64
 # How the demonstration writes JSON unless it is told: as a person would.  Models of one's own know how they write.
 _LAYOUT = {"indent": 2}
@@ -51,195 +57,157 @@ _LONG_NUMBER = 32
 
 @click.command(cls=SectionCommand, short_help="Generate text that fits a grammar.")
 @grammar_options
-@option(
+@_model_option(
     "--model",
     "-m",
-    section=_MODEL,
     metavar="PATH",
     type=FILE,
     help="A folder for transformers, or a GGUF file for llama.cpp.  [default: the built-in demonstration model]",
 )
-@option(
+@_model_option(
     "--backend",
-    section=_MODEL,
     type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
     help="What runs the model; auto: what goes with the path.",
 )
-@option(
-    "--prompt",
-    "-p",
-    section=_PROMPT,
-    metavar="TEXT",
-    type=TEXT,
-    help="Text to go on from, or what to say in a chat; not printed.",
+@_prompt_option(
+    "--prompt", "-p", metavar="TEXT", type=TEXT, help="Text to go on from, or what to say in a chat; not printed."
 )
-@option("--prompt-file", section=_PROMPT, metavar="FILE", type=FILE, help="The prompt is in a file ('-': stdin).")
-@option("--system", section=_PROMPT, metavar="TEXT", type=TEXT, help="The system message of a chat.")
-@option(
+@_prompt_option("--prompt-file", metavar="FILE", type=FILE, help="The prompt is in a file ('-': stdin).")
+@_prompt_option("--system", metavar="TEXT", type=TEXT, help="The system message of a chat.")
+@_prompt_option(
     "--chat/--no-chat",
-    section=_PROMPT,
     default=None,
     help="Put the prompt into the model's chat template, or not.  [default: where there is a template and a prompt]",
 )
-@option(
+@_output_option(
     "-n",
     "--num-tokens",
     "--max-tokens",
     "num_tokens",
-    section=_OUTPUT,
     metavar="N",
     type=click.IntRange(min=1),
     default=256,
     show_default=True,
     help="At most so many tokens. Under a grammar the text is always complete within them.",
 )
-@option(
+@_output_option(
     "--budget/--no-budget",
-    section=_OUTPUT,
     default=True,
     help="Under a grammar, complete the text within the tokens, or cut it.  [default: complete it]",
 )
-@option(
-    "--stop",
-    section=_OUTPUT,
-    metavar="TEXT",
-    type=TEXT,
-    multiple=True,
-    help="End in front of this text; may be repeated.",
-)
-@option("--stream/--no-stream", section=_OUTPUT, default=True, help="Print text as it is made, or when it is done.")
-@option(
+@_output_option("--stop", metavar="TEXT", type=TEXT, multiple=True, help="End in front of this text; may be repeated.")
+@_output_option("--stream/--no-stream", default=True, help="Print text as it is made, or when it is done.")
+@_output_option(
     "--count",
-    section=_OUTPUT,
     metavar="K",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
     help="So many texts, each with a newline after it; the seed goes up by one each time.",
 )
-@option(
+@_output_option(
     "--beams",
-    section=_OUTPUT,
     metavar="B",
     type=click.IntRange(min=1),
     help="Search for the most likely text with B beams, and draw nothing; --count so many of them.",
 )
-@option(
+@_output_option(
     "--length-penalty",
-    section=_OUTPUT,
     metavar="X",
     type=float,
     default=1.0,
     show_default=True,
     help="For --beams: above 0 long texts are preferred, below 0 short ones.",
 )
-@option(
+@_output_option(
     "--prompt-log-probabilities",
-    section=_OUTPUT,
     is_flag=True,
     help="A line of JSON on stderr says how likely each token of the prompt is.",
 )
-@option("--json-stats", section=_OUTPUT, is_flag=True, help="The summary on stderr is a line of JSON.")
-@option(
+@_output_option("--json-stats", is_flag=True, help="The summary on stderr is a line of JSON.")
+@_sampling_option(
     "--temperature",
     "-t",
-    section=_SAMPLING,
     metavar="T",
     type=float,
     default=0.8,
     show_default=True,
     help="0: always the most likely token.",
 )
-@option(
-    "--top-k",
-    section=_SAMPLING,
-    metavar="K",
-    type=int,
-    default=40,
-    show_default=True,
-    help="Only the K most likely tokens; 0: off.",
+@_sampling_option(
+    "--top-k", metavar="K", type=int, default=40, show_default=True, help="Only the K most likely tokens; 0: off."
 )
-@option(
+@_sampling_option(
     "--top-p",
-    section=_SAMPLING,
     metavar="P",
     type=float,
     default=0.9,
     show_default=True,
     help="Only the fewest tokens that have probability P together; 1: off.",
 )
-@option(
+@_sampling_option(
     "--min-p",
-    section=_SAMPLING,
     metavar="P",
     type=float,
     default=0.0,
     show_default=True,
     help="Only tokens with P times the highest probability; 0: off.",
 )
-@option(
+@_sampling_option(
     "--repetition-penalty",
-    section=_SAMPLING,
     metavar="R",
     type=float,
     default=1.1,
     show_default=True,
     help="Make tokens of the last ones less likely; 1: off.",
 )
-@option(
+@_sampling_option(
     "--repetition-window",
-    section=_SAMPLING,
     metavar="N",
     type=int,
     default=64,
     show_default=True,
     help="How many last ones, prompt included; 0: all.",
 )
-@option(
+@_sampling_option(
     "--seed",
-    section=_SAMPLING,
     metavar="N",
     type=click.IntRange(min=0, max=_LARGEST_SEED - 1),
     help="Equal seeds give equal texts.  [default: random]",
 )
 @further_sampling_options
-@option("--kv-type", section=_MEMORY, type=click.Choice(KV_TYPES), help="What keys and values are kept as.")
-@option(
+@_memory_option("--kv-type", type=click.Choice(KV_TYPES), help="What keys and values are kept as.")
+@_memory_option(
     "--max-seq-len",
-    section=_MEMORY,
     metavar="N",
     type=click.IntRange(min=2),
     help="The most tokens the model looks at.  [default: its own limit; llama-cpp: at most 8192]",
 )
-@option(
+@_memory_option(
     "--eviction-policy",
     "--evict",
     "eviction_policy",
-    section=_MEMORY,
     type=click.Choice(EVICTION_POLICIES),
     default="none",
     show_default=True,
     help="When there are more, end, or forget the oldest, or what is looked at least.",
 )
-@option(
+@_memory_option(
     "--max-kv-size",
-    section=_MEMORY,
     metavar="N",
     type=TEXT,
     help="Keys and values of at most N tokens, or of so much memory, such as 512MB; for --evict.",
 )
-@option(
+@_memory_option(
     "--eviction-window",
-    section=_MEMORY,
     metavar="N",
     type=click.IntRange(min=2),
     help="How many of the last tokens are not forgotten.  [default: what there is room for]",
 )
-@option(
+@_memory_option(
     "--protected-prefix",
-    section=_MEMORY,
     metavar="N",
     type=click.IntRange(min=0),
     default=0,

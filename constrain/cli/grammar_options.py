@@ -7,6 +7,7 @@ import csv
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -27,20 +28,27 @@ _WARNINGS_SHOWN = 5
 GRAMMAR = "Grammar, exactly one"
 _LARK = "How a --lark grammar is read"
 _TURN = "A turn with --tools"
+_JSON = "How the JSON of a --schema is written"
 _GIVEN_KINDS = "constrain.other grammars"
 _GIVEN_LEXING = "constrain.lexing"
 _GIVEN_TURN = "constrain.tool options"
+_GIVEN = "constrain.schema options"
 
 
-def _keep_in(place: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-    """Note an option that was given under a name, so that not every command has to pass it on."""
+def _kept(section: str, place: str) -> Callable[..., Callable[..., Any]]:
+    """What makes options of a section that are noted in one place, so that not every command has to pass them on."""
 
     def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         if value is not None and value is not False:
             context.meta.setdefault(place, {})[parameter.name] = value
 
-    return keep
+    return partial(option, section=section, expose_value=False, callback=keep)
 
+
+_other_grammar = _kept(GRAMMAR, _GIVEN_KINDS)
+_lark_option = _kept(_LARK, _GIVEN_LEXING)
+_turn_option = _kept(_TURN, _GIVEN_TURN)
+_json_option = _kept(_JSON, _GIVEN)
 
 _OPTIONS = (
     option("--schema", "-s", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
@@ -63,14 +71,8 @@ _OPTIONS = (
         help="A GBNF grammar; it begins with the rule 'root'.",
         section=GRAMMAR,
     ),
-    option(
-        "--ebnf",
-        metavar="FILE",
-        type=FILE,
-        help="A grammar in XGrammar's EBNF; it begins with the rule 'root'.",
-        section=GRAMMAR,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_KINDS),
+    _other_grammar(
+        "--ebnf", metavar="FILE", type=FILE, help="A grammar in XGrammar's EBNF; it begins with the rule 'root'."
     ),
     option(
         "--choices", "-c", metavar="A,B,..", type=TEXT, help="One of these; written as a line of CSV.", section=GRAMMAR
@@ -78,189 +80,77 @@ _OPTIONS = (
 )
 
 _OTHER_OPTIONS = (
-    option(
-        "--structural-tag",
-        metavar="FILE",
-        type=FILE,
-        help="A structural tag in JSON, as XGrammar has it.",
-        section=GRAMMAR,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_KINDS),
-    ),
-    option(
+    _other_grammar("--structural-tag", metavar="FILE", type=FILE, help="A structural tag in JSON, as XGrammar has it."),
+    _other_grammar(
         "--tools",
         metavar="FILE",
         type=FILE,
         help="A list of tools in OpenAI's JSON: a whole turn that may call them; needs --style.",
-        section=GRAMMAR,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_KINDS),
     ),
-    option(
+    _lark_option(
         "--lexing",
         type=click.Choice(_LEXINGS),
         help="any: every split into terminals; longest: what Lark's LALR parser accepts; -basic: with its basic lexer.",
-        section=_LARK,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_LEXING),
     ),
-    option(
+    _turn_option(
         "--style",
         metavar="NAME",
         type=TEXT,
         help="The model's syntax of calls: llama3, qwen3, hermes, deepseek_v3, ...",
-        section=_TURN,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_TURN),
     ),
-    option(
-        "--tool-choice",
-        metavar="CHOICE",
-        type=TEXT,
-        help="auto (the default), required, none, or the name of a tool.",
-        section=_TURN,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_TURN),
+    _turn_option(
+        "--tool-choice", metavar="CHOICE", type=TEXT, help="auto (the default), required, none, or the name of a tool."
     ),
-    option(
-        "--one-call",
-        is_flag=True,
-        help="No more than one call.",
-        section=_TURN,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_TURN),
+    _turn_option("--one-call", is_flag=True, help="No more than one call."),
+    _turn_option("--no-reasoning", is_flag=True, help="No thoughts before the answer."),
+    _turn_option(
+        "--reasoning-begun", is_flag=True, help="The prompt has begun the thoughts, as one that ends with <think> does."
     ),
-    option(
-        "--no-reasoning",
-        is_flag=True,
-        help="No thoughts before the answer.",
-        section=_TURN,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_TURN),
-    ),
-    option(
-        "--reasoning-begun",
-        is_flag=True,
-        help="The prompt has begun the thoughts, as one that ends with <think> does.",
-        section=_TURN,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_TURN),
-    ),
-    option(
-        "--reasoning-tokens",
-        type=click.IntRange(1),
-        help="The most tokens that thoughts before the answer may take.",
-        section=_TURN,
-        expose_value=False,
-        callback=_keep_in(_GIVEN_TURN),
+    _turn_option(
+        "--reasoning-tokens", type=click.IntRange(1), help="The most tokens that thoughts before the answer may take."
     ),
 )
 
-_JSON = "How the JSON of a --schema is written"
-_GIVEN = "constrain.schema options"
-
-
 _JSON_OPTIONS = (
-    option(
-        "--numbers",
-        type=click.Choice(get_args(Numbers)),
-        help="plain: no exponents, and integers without fraction.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
+    _json_option(
+        "--numbers", type=click.Choice(get_args(Numbers)), help="plain: no exponents, and integers without fraction."
     ),
-    option(
+    _json_option(
         "--spelling",
         type=click.Choice(get_args(Spellings)),
         help="canonical: keys, strings and constants just as json.dumps writes them.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
     ),
-    option(
-        "--ensure-ascii",
-        is_flag=True,
-        help="Characters beyond ASCII as \\uXXXX only.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
-    ),
-    option(
-        "--whitespace",
-        type=click.Choice(get_args(WhiteSpace)),
-        help="compact: none between tokens.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
-    ),
-    option(
+    _json_option("--ensure-ascii", is_flag=True, help="Characters beyond ASCII as \\uXXXX only."),
+    _json_option("--whitespace", type=click.Choice(get_args(WhiteSpace)), help="compact: none between tokens."),
+    _json_option(
         "--max-whitespace",
         type=click.IntRange(min=0),
         metavar="N",
         help="Any white space between tokens, at most N characters of it in one place.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
     ),
-    option(
+    _json_option(
         "--indent",
         type=click.IntRange(min=0, max=64),
         metavar="N",
         help="New lines and N blanks a level, as json.dumps(indent=N) writes.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
     ),
-    option(
-        "--whitespace-pattern",
-        metavar="REGEX",
-        type=TEXT,
-        help="What stands before each token but the first.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
+    _json_option(
+        "--whitespace-pattern", metavar="REGEX", type=TEXT, help="What stands before each token but the first."
     ),
-    option(
-        "--surrounding-whitespace",
-        is_flag=True,
-        help="White space also before and behind the whole text.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
+    _json_option("--surrounding-whitespace", is_flag=True, help="White space also before and behind the whole text."),
+    _json_option(
+        "--unicode-escapes", type=click.Choice(get_args(UnicodeEscapes)), help="What may be written as \\uXXXX."
     ),
-    option(
-        "--unicode-escapes",
-        type=click.Choice(get_args(UnicodeEscapes)),
-        help="What may be written as \\uXXXX.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
+    _json_option(
+        "--no-additional-properties", is_flag=True, help="No other members in objects whose schema names some."
     ),
-    option(
-        "--no-additional-properties",
-        is_flag=True,
-        help="No other members in objects whose schema names some.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
-    ),
-    option(
+    _json_option(
         "--max-array-length",
         type=click.IntRange(min=0),
         metavar="N",
         help="The most items of arrays whose schema does not say.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
     ),
-    option(
-        "--patterns",
-        type=click.Choice(get_args(Patterns)),
-        help="full: a pattern matches all of a string.",
-        section=_JSON,
-        expose_value=False,
-        callback=_keep_in(_GIVEN),
-    ),
+    _json_option("--patterns", type=click.Choice(get_args(Patterns)), help="full: a pattern matches all of a string."),
 )
 
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
-from constrain.engine.conditions.budget import budget as budgets
-from constrain.engine.conditions.budget.budget import Budget
+from constrain.engine.conditions.budget.budget import NOTE, Budget
+from constrain.engine.conditions.budget.cost_tables import prepare
 from constrain.engine.conditions.budget.known_completions import fewest_tokens
+from constrain.engine.conditions.budget.rule_budget import RuleBudget, shortest_completion
 from constrain.engine.conditions.budget.stack_budget import StackBudget
 from constrain.engine.conditions.first_region import FirstRegionBudget
 from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
@@ -121,7 +122,7 @@ class Matcher(Cursor):
         return _matcher_behind, (self.compiled, self.max_tokens, self._stops, self._steps_taken(), prices)
 
     def _begin_budget(self, max_tokens: int) -> None:
-        kind = Budget if self.compiled.ir.parse_table is None else StackBudget
+        kind = RuleBudget if self.compiled.ir.parse_table is None else StackBudget
         budget: Budget = kind(self, max_tokens)
         self._conditions, self._has_budget = (budget, *self._conditions), True
         self._heed()
@@ -139,7 +140,7 @@ class Matcher(Cursor):
         first = self.compiled.ir.first_region
         assert first is not None
         with region.lock:
-            budgets.prepare(region)
+            prepare(region)
             shortest = fewest_tokens(region, first.shortest)
         if shortest is None:
             raise ConstrainError(f"{first.option}: the tokens of the vocabulary cannot spell {first.shortest!r}")
@@ -177,7 +178,7 @@ class Matcher(Cursor):
 
         The caller holds the lock.
         """
-        return self._note == budgets.NOTE and self._is_unasked()
+        return self._note == NOTE and self._is_unasked()
 
     def _restrict(self, out: Bitmask, index: int) -> None:
         if not self._has_plain_mask():
@@ -279,7 +280,7 @@ class Matcher(Cursor):
                     self._young.append(link)
                     self._parent, self._state, self._steps = link, state & STATE_BITS, steps + 1
                     if companion is not NO_COMPANION:
-                        self._note = state >> WORD_SHIFT | self._note & budgets.NOTE
+                        self._note = state >> WORD_SHIFT | self._note & NOTE
                     lock.release()
                     return True
                 is_taken = self._advance(token, state)
@@ -666,7 +667,7 @@ class Matcher(Cursor):
         """
         if self._state == ENDED:
             return []
-        return transact(self, budgets.shortest_completion, self)
+        return transact(self, shortest_completion, self)
 
     @property
     def temperature(self) -> float | None:

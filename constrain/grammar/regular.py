@@ -34,15 +34,11 @@ class Regular:
         try:
             return self._hash
         except AttributeError:
-            value = self._hash = hash((type(self).__name__, self._key()))
+            value = self._hash = self._new_hash()
             return value
 
-    def _hash_of_parts(self, parts: tuple[Regular, ...]) -> int:
-        # Without a call for each part, if possible: parts are shared, so most have been hashed.
-        try:
-            return hash((self._kind, tuple([part._hash for part in parts])))
-        except AttributeError:
-            return hash((self._kind, tuple(map(hash, parts))))
+    def _new_hash(self) -> int:
+        return hash((type(self).__name__, self._key()))
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         # Hashes of bytes differ between processes: a pickled one would be wrong.
@@ -50,6 +46,14 @@ class Regular:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self._key()))})"
+
+
+def _hash_of_parts(node: Concat | Union | Intersect) -> int:
+    # Without a call for each part, if possible: parts are shared, so most have been hashed.
+    try:
+        return hash((node._kind, tuple([part._hash for part in node.parts])))
+    except AttributeError:
+        return hash((node._kind, tuple(map(hash, node.parts))))
 
 
 class Empty(Regular):
@@ -94,14 +98,7 @@ class Concat(Regular):
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
 
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            value = self._hash = self._hash_of_parts(self.parts)
-            return value
-
-    __eq__ = Regular.__eq__
+    _new_hash = _hash_of_parts
 
     def _key(self) -> tuple[Any, ...]:
         return self.parts
@@ -140,7 +137,7 @@ class Word(Concat):
             return self.data == other.data
         return isinstance(other, Concat) and _are_equal(self, other)
 
-    __hash__ = Concat.__hash__
+    __hash__ = Regular.__hash__
 
 
 FIRST_LETTER = 0x20
@@ -156,14 +153,7 @@ class Union(Regular):
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
 
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            value = self._hash = self._hash_of_parts(self.parts)
-            return value
-
-    __eq__ = Regular.__eq__
+    _new_hash = _hash_of_parts
 
     def _key(self) -> tuple[Any, ...]:
         return self.parts
@@ -183,14 +173,7 @@ class Intersect(Regular):
         self.parts = parts
         self.fits = fits
 
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            value = self._hash = self._hash_of_parts(self.parts)
-            return value
-
-    __eq__ = Regular.__eq__
+    _new_hash = _hash_of_parts
 
     def _key(self) -> tuple[Any, ...]:
         return self.parts

@@ -6,11 +6,11 @@ from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import tokens_of
 from strategies import Tokens, viable_grammars, vocabularies
 
 import constrain
 from constrain.grammar.ir import GrammarIR
+from tests.masks import mask_of
 
 FAR = 99
 """In place of a number of tokens: more than were tried."""
@@ -19,13 +19,6 @@ FAR = 99
 def compile_ir(ir: GrammarIR, vocabulary: Tokens) -> constrain.CompiledGrammar:
     compiler = constrain.GrammarCompiler(constrain.Vocabulary(**vocabulary.as_arguments()))
     return compiler.compile(constrain.Grammar(ir))
-
-
-def mask_of(matcher: constrain.Matcher) -> set[int]:
-    size = matcher.compiled.vocabulary.size
-    mask = constrain.allocate_token_bitmask(1, size)
-    matcher.fill_next_token_bitmask(mask)
-    return tokens_of(mask[0], size)
 
 
 class Fewest:

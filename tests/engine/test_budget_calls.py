@@ -18,10 +18,11 @@ from strategies import viable_grammars, words
 
 import constrain
 from constrain.engine.conditions.budget import budget as budget_module
-from constrain.engine.conditions.budget import completions_with_keys
+from constrain.engine.conditions.budget import completions_with_keys, rule_budget
 from constrain.engine.conditions.budget.completions_with_keys import without_repeated_keys
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import byte_range, literal, repeat
+from tests.masks import mask_of
 
 BYTES = [bytes((byte,)) for byte in range(256)]
 ENDS = [b"</s>"]
@@ -31,13 +32,6 @@ def compile_with(grammar: GrammarIR | constrain.Grammar, tokens: list[bytes]) ->
     vocabulary = constrain.Vocabulary([*tokens, *ENDS], eos_ids=[len(tokens)])
     grammar = grammar if isinstance(grammar, constrain.Grammar) else constrain.Grammar(grammar)
     return constrain.GrammarCompiler(vocabulary).compile(grammar)
-
-
-def mask_of(matcher: constrain.Matcher) -> set[int]:
-    size = matcher.compiled.vocabulary.size
-    mask = constrain.allocate_token_bitmask(1, size)
-    matcher.fill_next_token_bitmask(mask)
-    return tokens_of(mask[0], size)
 
 
 @settings(max_examples=60)
@@ -286,7 +280,7 @@ def test_where_a_search_alone_knows_the_way() -> None:
 
 def test_large_vocabularies_keep_to_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no search is made for each token, a plan that was found at the start is enough for the end."""
-    monkeypatch.setattr(budget_module, "_SMALL", 0)
+    monkeypatch.setattr(rule_budget, "_SMALL", 0)
     compiled = compile_with(constrain.Grammar.from_regex("(de|ab+c(xy)*)"), [b"d", b"a", b"bbb", b"c", b"xy", b"bb"])
     for seed in range(20):
         choose = random.Random(seed)

@@ -7,12 +7,12 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import constrain
 from constrain.demo import load
 from constrain.engine.conditions.budget.known_completions import place_after, tokens_from
+from tests.masks import mask_of
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "grammars").glob("*.schema.json"))
 
@@ -40,12 +40,6 @@ OTHERS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def vocabulary() -> constrain.Vocabulary:
     return constrain.Vocabulary.from_tokenizer(load()[0])
-
-
-def mask_of(matcher: constrain.Matcher) -> set[int]:
-    mask = constrain.allocate_token_bitmask(1, matcher.compiled.vocabulary.size)
-    matcher.fill_next_token_bitmask(mask)
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
 
 
 @pytest.mark.parametrize("name", [*OTHERS, *(path.name for path in SHIPPED)])

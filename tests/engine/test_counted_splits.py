@@ -10,6 +10,7 @@ import pytest
 
 import constrain
 from constrain.engine.masks.accelerators import NAMES
+from tests.masks import by_trying, mask_of
 
 
 def vocabulary() -> constrain.Vocabulary:
@@ -28,30 +29,6 @@ def vocabulary() -> constrain.Vocabulary:
 
 
 VOCABULARY = vocabulary()
-
-
-def allowed(matcher: constrain.Matcher) -> set[int]:
-    mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
-    matcher.fill_next_token_bitmask(mask)
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
-
-
-def by_trying(compiled: constrain.CompiledGrammar, prefix: bytes) -> set[int]:
-    """Brute force: every token byte by byte, from a recognizer that has seen no mask."""
-    recognizer = compiled.recognizer()
-    for byte in prefix:
-        assert recognizer.try_push_byte(byte)
-    result = set(VOCABULARY.eos_ids) if recognizer.is_accepting() else set()
-    for token, data in enumerate(VOCABULARY.tokens):
-        if token in VOCABULARY.eos_ids:
-            continue
-        read = 0
-        while read < len(data) and recognizer.try_push_byte(data[read]):
-            read += 1
-        if read == len(data):
-            result.add(token)
-        recognizer.pop_bytes(read)
-    return result
 
 
 WORDS = r"^(?:\S+\s+){0,%d}\S+$"
@@ -85,7 +62,7 @@ def test_masks_are_those_of_trying(schema: dict[str, Any], text: str) -> None:
     matcher = constrain.Matcher(compiled)
     data = text.encode()
     for place in range(len(data)):
-        assert allowed(matcher) == by_trying(alone, data[:place]), data[:place]
+        assert mask_of(matcher) == by_trying(alone, data[:place]), data[:place]
         if not matcher.accept_bytes(data[place : place + 1]):
             assert place > 12  # out of words or characters
             break
@@ -103,7 +80,7 @@ def test_masks_after_long_tokens() -> None:
             assert matcher.accept_bytes(b'"a')
             prefix = b'"a'
             for _ in range(7):
-                tokens = allowed(matcher)
+                tokens = mask_of(matcher)
                 assert tokens == by_trying(alone, prefix), prefix
                 inside = sorted(token for token in tokens if b'"' not in VOCABULARY.tokens[token])
                 if not inside:
@@ -122,9 +99,9 @@ def test_words_take_few_lexer_states() -> None:
         compiled = compiler.compile(constrain.Grammar.from_json_schema(json.dumps(schema)))
         matcher = constrain.Matcher(compiled)
         assert matcher.accept_bytes(b'"a')
-        allowed(matcher)
+        mask_of(matcher)
         before = compiled.statistics()["lexer_states"]
         assert matcher.accept_bytes(b" b b b a")
-        allowed(matcher)
+        mask_of(matcher)
         states.append(compiled.statistics()["lexer_states"] - before)
     assert max(states) < 20, states

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 
 import constrain
@@ -13,6 +12,7 @@ from constrain.engine.masks import accelerators
 from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import Regular, literal
+from tests.masks import by_trying, mask_of
 
 NAMES = ["config", "configuration", "contact", "id", 'a"b', "été", "J_k"]
 
@@ -42,37 +42,15 @@ TOKENS = tokens()
 VOCABULARY = constrain.Vocabulary([*TOKENS, b"</s>"], eos_ids=[len(TOKENS)])
 
 
-def allowed(matcher: constrain.Matcher) -> set[int]:
-    mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
-    matcher.fill_next_token_bitmask(mask)
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
-
-
-def by_trying(ir: GrammarIR, prefix: bytes) -> set[int]:
-    """Every token byte by byte, in a grammar that has made no mask."""
-    recognizer = constrain.CompiledGrammar(ir, VOCABULARY).recognizer()
-    for byte in prefix:
-        assert recognizer.try_push_byte(byte)
-    result = {len(TOKENS)} if recognizer.is_accepting() else set()
-    for token, data in enumerate(TOKENS):
-        read = 0
-        while read < len(data) and recognizer.try_push_byte(data[read]):
-            read += 1
-        if read == len(data):
-            result.add(token)
-        recognizer.pop_bytes(read)
-    return result
-
-
 def check(ir: GrammarIR, text: bytes) -> None:
     """Compare at each place of a text: in a grammar that made the masks before, and in one that makes this one only."""
     matcher = constrain.Matcher(constrain.CompiledGrammar(ir, VOCABULARY))
     for place in range(len(text) + 1):
-        expected = by_trying(ir, text[:place])
+        expected = by_trying(constrain.CompiledGrammar(ir, VOCABULARY), text[:place])
         alone = constrain.Matcher(constrain.CompiledGrammar(ir, VOCABULARY))
         assert alone.accept_bytes(text[:place])
-        assert allowed(alone) == expected, text[:place]
-        assert allowed(matcher) == expected, text[:place]
+        assert mask_of(alone) == expected, text[:place]
+        assert mask_of(matcher) == expected, text[:place]
         if place < len(text):
             assert matcher.accept_bytes(text[place : place + 1])
 
@@ -146,6 +124,6 @@ def test_no_states_are_made_along_a_name() -> None:
         matcher = constrain.Matcher(compiled)
         assert matcher.accept_bytes(b'{"')
         before = compiled.statistics()["lexer_states"]
-        assert TOKENS.index(b"configuratio") in allowed(matcher)
+        assert TOKENS.index(b"configuratio") in mask_of(matcher)
         made = compiled.statistics()["lexer_states"] - before
     assert made == 0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import constrain
+from tests.masks import by_trying, mask_of
 
 
 def vocabulary() -> constrain.Vocabulary:
@@ -31,30 +32,6 @@ def vocabulary() -> constrain.Vocabulary:
 
 
 VOCABULARY = vocabulary()
-
-
-def allowed(matcher: constrain.Matcher) -> set[int]:
-    mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
-    matcher.fill_next_token_bitmask(mask)
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
-
-
-def by_trying(compiled: constrain.CompiledGrammar, prefix: bytes) -> set[int]:
-    """Brute force: every token byte by byte, from a recognizer that has seen no mask."""
-    recognizer = compiled.recognizer()
-    for byte in prefix:
-        assert recognizer.try_push_byte(byte)
-    result = set(VOCABULARY.eos_ids) if recognizer.is_accepting() else set()
-    for token, data in enumerate(VOCABULARY.tokens):
-        if token in VOCABULARY.eos_ids:
-            continue
-        read = 0
-        while read < len(data) and recognizer.try_push_byte(data[read]):
-            read += 1
-        if read == len(data):
-            result.add(token)
-        recognizer.pop_bytes(read)
-    return result
 
 
 BOUNDED = [{"type": "string", "minLength": low, "maxLength": high} for low, high in ((0, 3), (2, 19), (0, 21), (5, 28))]
@@ -111,7 +88,7 @@ def test_masks_in_strings_equal_brute_force(schema: Any, prefix: str, masks_comp
             if place % 5 == 0 or place == len(data) - 1:
                 if place not in expected:
                     expected[place] = by_trying(fresh, data[: place + 1])
-                assert allowed(matcher) == expected[place]
+                assert mask_of(matcher) == expected[place]
                 masks_compared.add()
 
 
@@ -138,7 +115,7 @@ def test_masks_in_repetitions_equal_brute_force(text: str, prefix: str, masks_co
         for place in range(len(data) + 1):
             if place not in expected:
                 expected[place] = by_trying(fresh, data[:place])
-            assert allowed(matcher) == expected[place]
+            assert mask_of(matcher) == expected[place]
             masks_compared.add()
             assert place == len(data) or matcher.accept_bytes(data[place : place + 1])
 
@@ -149,7 +126,7 @@ def test_masks_that_were_dropped_come_back_the_same() -> None:
     keeping = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
     matchers = [constrain.Matcher(compiled), constrain.Matcher(keeping)]
     for byte in b"abcde,a:bc,dbca " * 25:
-        masks = [allowed(matcher) for matcher in matchers]
+        masks = [mask_of(matcher) for matcher in matchers]
         assert masks[0] == masks[1]
         assert all(matcher.accept_bytes(bytes([byte])) for matcher in matchers)
     assert compiled.mask_bytes < keeping.mask_bytes

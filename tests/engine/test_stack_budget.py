@@ -10,7 +10,7 @@ from lark.indenter import PythonIndenter
 
 import constrain
 from bench.fuzz import lexing
-from constrain.engine.conditions.budget import stack_budget
+from constrain.engine.conditions.budget import stack_budget, stack_completions
 from constrain.engine.history import Place
 from constrain.engine.parser import configurations
 from tests.engine.test_stack_completions import BYTES, JSON, LIST, PYTHON, compiled
@@ -83,6 +83,39 @@ def test_far_from_the_end_nothing_is_searched_for(monkeypatch: pytest.MonkeyPatc
         assert free.accept_token(token)
 
 
+def test_with_more_tokens_left_nothing_depends_on_a_search_that_was_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    grammar = compiled(JSON)
+    with monkeypatch.context() as patch:
+        patch.setattr(stack_budget.StackTokenCosts, "completion", lambda self, place, most: None)
+        assert allowed(constrain.Matcher(grammar, max_tokens=6)) == [ord("0")]
+    ample, free = constrain.Matcher(grammar, max_tokens=100), constrain.Matcher(grammar)
+    assert all(ample.fork().accept_token(token) for token in allowed(free))
+    assert allowed(ample) == allowed(free)
+
+
+def test_a_search_that_was_given_up_is_not_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack_completions, "_STEPS_PER_BYTE", 0)
+    matcher = constrain.Matcher(compiled(JSON), max_tokens=100)
+    assert matcher.accept_bytes(b"[[")
+    completions = stack_completions.stack_completions(matcher.compiled)
+    for _ in range(2):
+        with pytest.raises(stack_completions.SearchLimitError):
+            completions.tokens(matcher, 0)
+        monkeypatch.setattr(completions, "_search", None)
+
+
+def test_a_mask_takes_no_more_than_so_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not looked at is not accepted either."""
+    monkeypatch.setattr(stack_budget, "_EFFORT_OF_MASK", 0)
+    grammar = compiled(JSON)
+    matcher = constrain.Matcher(grammar, max_tokens=6)
+    completions = stack_completions.stack_completions(grammar)
+    steps = completions.steps
+    assert len(allowed(matcher)) == 1
+    assert completions.steps == steps
+    generated(grammar, 6, random.Random(1))
+
+
 def test_bytes_cost_what_is_said_and_are_given_back() -> None:
     matcher = constrain.Matcher(compiled(LIST), max_tokens=6)
     assert not matcher.accept_bytes(b"[12", tokens=6)
@@ -127,3 +160,22 @@ def test_where_memory_ends_a_search_begins_again(monkeypatch: pytest.MonkeyPatch
         matcher.completion()
     pushed, each = 0, 1_000
     assert bytes(matcher.completion()) == b'":0}'
+
+
+def test_where_memory_ends_in_an_estimate_no_old_numbers_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an estimate needs to know of an expression may be the last that there is room for."""
+    matcher = constrain.Matcher(compiled(JSON), max_tokens=100)
+    assert matcher.accept_bytes(b'[[{"a')
+    completions = stack_completions.stack_completions(matcher.compiled)
+    original = constrain.CompiledGrammar._run
+
+    def run(self: constrain.CompiledGrammar, kernel: object, *arguments: object) -> int:
+        self._collect(64)
+        return original(self, kernel, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(constrain.CompiledGrammar, "_run", run)
+        completions._forget()
+        with pytest.raises(constrain.LimitError, match="within the limit on memory"):
+            completions.estimate(matcher)
+    assert completions.estimate(matcher) == len(b'":0}]]')

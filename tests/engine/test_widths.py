@@ -29,6 +29,7 @@ from constrain.engine.storage.schemas import (
 from constrain.engine.storage.tables import Tables
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import byte_range, repeat
+from tests.masks import mask_of
 
 TOKENS = [bytes([byte]) for byte in range(128)]
 TOKENS += [bytes([a, b]) for a in b"ab(),1+ " for b in b"ab(),1+ "] + [b"1+1", b"((", b"))", b"aaaa", b"</s>"]
@@ -41,12 +42,6 @@ RECURSIVE = {
     "ambiguous": 'start: e\ne: e e | "a" | "b" e | "(" e ")" | "1" e "1"\n',
     "over nothing": 'start: (a b)* c\na: "a"? | a "(" a ")"\nb: "b"* | b a\nc: "1"? | c "+"\n',
 }
-
-
-def mask_of(matcher: constrain.Matcher) -> set[int]:
-    mask = constrain.allocate_token_bitmask(1, len(TOKENS))
-    matcher.fill_next_token_bitmask(mask)
-    return {token for token in range(len(TOKENS)) if mask[0, token >> 5] >> (token & 31) & 1}
 
 
 def walk(seed: int, matcher: constrain.Matcher, *others: constrain.Matcher, steps: int = 25) -> int:

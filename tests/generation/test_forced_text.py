@@ -102,16 +102,20 @@ WORDS = st.sampled_from(
 )
 
 
+# Of regexes, one after the other.
+PATTERNS = st.lists(
+    st.one_of(
+        WORDS.map(re.escape),
+        st.sampled_from(['[^"]{0,3}"', "[a-z]{1,6} ", "[0-9]{1,4}", "(a|ab|abc)", "( |\n){0,3}"]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
 @settings(max_examples=60)
 @given(
-    st.lists(
-        st.one_of(
-            WORDS.map(re.escape),
-            st.sampled_from(['[^"]{0,3}"', "[a-z]{1,6} ", "[0-9]{1,4}", "(a|ab|abc)", "( |\n){0,3}"]),
-        ),
-        min_size=1,
-        max_size=12,
-    ),
+    PATTERNS,
     st.integers(0, 1000),
 )
 def test_forced_tokens_are_the_tokenizers_own(parts, seed):
@@ -123,14 +127,7 @@ def test_forced_tokens_are_the_tokenizers_own(parts, seed):
 
 @settings(max_examples=60)
 @given(
-    st.lists(
-        st.one_of(
-            WORDS.map(re.escape),
-            st.sampled_from(['[^"]{0,3}"', "[a-z]{1,6} ", "[0-9]{1,4}", "(a|ab|abc)", "( |\n){0,3}"]),
-        ),
-        min_size=1,
-        max_size=12,
-    ),
+    PATTERNS,
     st.integers(0, 1000),
     st.sampled_from(["", "the name", "a\n", '"x":']),
 )

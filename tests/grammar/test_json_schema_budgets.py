@@ -11,13 +11,13 @@ import random
 from typing import Any
 
 import jsonschema
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import constrain
 from constrain.grammar.json_schema.normal.few_values import FewValues
+from tests.masks import mask_of
 
 SINGLE = b'"{}[]:,0123456789-.eEabcdfklnrstuxyz'
 PIECES = [
@@ -40,12 +40,6 @@ PIECES = [
 TOKENS = [*(SINGLE[place : place + 1] for place in range(len(SINGLE))), *PIECES]
 END = len(TOKENS)
 VOCABULARY = constrain.Vocabulary([*TOKENS, b"</s>"], eos_ids=[END])
-
-
-def mask_of(matcher: constrain.Matcher) -> set[int]:
-    mask = constrain.allocate_token_bitmask(1, END + 1)
-    matcher.fill_next_token_bitmask(mask)
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
 
 
 def compile_schema(schema: Any, order: str = "schema") -> constrain.CompiledGrammar:

@@ -1,253 +1,33 @@
-"""Budgets: how a matcher keeps within a number of tokens.
+"""The condition that a text can be completed in so many tokens: what all budgets have in common.
 
-A token is allowed if the text after it can be finished in the tokens that are then left.  That is so if
-the completion that budget/completions.py knows there is short enough.  Two cases need more:
-
-* The only completion that fits was found by a search (budget/search.py).  Then the matcher keeps it as its *plan*,
-  and the next token of the plan is allowed beside what is allowed anyway.
-* The vocabulary is small.  Then the search is asked about every token that would be refused.
-
-All kernels run under the lock of the compiled grammar.
+A token is allowed if the text behind it can be finished in the tokens that are then left, as far as is known.  What is
+known, is up to the kind of grammar: rule_budget.py for rules, stack_budget.py for what an LALR parser reads.
 """
 
 from __future__ import annotations
 
 import operator
-import weakref
-from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from constrain.engine.conditions.budget import completions, costs
-from constrain.engine.conditions.budget import search as completion_search
-from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
-from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
-from constrain.engine.conditions.budget.costs_on_demand import UnfoldedCosts
-from constrain.engine.conditions.budget.expression_costs import NEVER
-from constrain.engine.conditions.budget.known_completions import (
-    NO_COMPLETION,
-    completion,
-    fewest_tokens,
-    place_after,
-    tokens_from,
-)
+from constrain.engine.conditions.budget.account import Account
+from constrain.engine.conditions.budget.cost_tables import prepare
+from constrain.engine.conditions.budget.known_completions import fewest_tokens
 from constrain.engine.conditions.budget.masks import allow_only
-from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
-from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
+from constrain.engine.conditions.budget.token_costs import TokenCosts
 from constrain.engine.conditions.protocol import Walk
-from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_at_start, unique_keys_of
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.parser.companions import NO_COMPANION, NOTE_BITS
-from constrain.engine.storage import schemas as t
-from constrain.engine.storage.statuses import REPEATED_KEY
-from constrain.engine.traveller import Traveller
-from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid, is_allowed
-from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.engine.vocabulary.bitmasks import Bitmask, allow
 from constrain.errors import ConstrainError
 
-# Trie nodes that a search for a shorter completion may look at: at the start of a text some 10 ms; for a token of a
-# small vocabulary, one with a trie of at most so many nodes, less than one.
-_EFFORT = 400_000
-_SMALL, _SMALL_EFFORT = 2_000, 20_000
-
-# And where each step may mean that rules are made.
-_EFFORT_WITH_RULES = 2_000
-
-# Tokens that it takes at most to make a key another one, and several of them that an object needs.
-_RESERVE, _RESERVE_OF_NEEDED = 2, 8
-
 _NEVER_ENOUGH = 1 << 62
-
-# What the bytes cost in the tokens of each vocabulary.
-_bytes: weakref.WeakKeyDictionary[Vocabulary, Any] = weakref.WeakKeyDictionary()
-
-# Room for the first masks of most grammars.
-_ROOM = {
-    t.EXPRESSION_COSTS: 4096,
-    t.EARLEY_SET_COSTS: 256,
-    t.UP_COSTS: 4096,
-    t.AFTER_COSTS: 2048,
-    t.STATE_COSTS: 2048,
-}
 
 _NO_TOKENS = np.empty(0, np.int32)
 
 NOTE = NOTE_BITS + 1 >> 1
 """What a budget notes of every place."""
-
-# Something that holds from a number of steps on, and what held before.
-_Since = tuple[int, Any, Any]
-
-
-class Account(NamedTuple):
-    """Where a matcher stands with its budget: a value that is replaced as a whole, never changed."""
-
-    left: int
-    """How many more tokens there may be."""
-    plans: _Since | None = None
-    """Plans by the step from which they hold: tokens, or none where none is needed."""
-    byte_steps: _Since | None = None
-    """Steps of bytes, which may be any number of tokens."""
-    steps: int = 0
-    """How many steps took tokens."""
-
-    def plan(self, steps: int) -> list[int] | None:
-        """What is left of the plan after so many steps; None where none is needed."""
-        if self.plans is None or not self.plans[1]:
-            return None
-        return self.plans[1][steps - self.plans[0] :]  # type: ignore[no-any-return]
-
-    def planned(self, steps: int) -> int:
-        """The next token of the plan, or -1."""
-        if self.plans is None:
-            return -1
-        place = steps - self.plans[0]
-        return self.plans[1][place] if place < len(self.plans[1]) else -1
-
-    def with_plan(self, steps: int, plan: list[int]) -> Account:
-        """The same with a plan from a step on, in place of what was planned from that step on."""
-        plans = self.plans
-        while plans is not None and plans[0] >= steps:
-            plans = plans[2]
-        if not plan and (plans is None or not plans[1]):
-            return self if plans is self.plans else self._replace(plans=plans)
-        return self._replace(plans=(steps, plan, plans))
-
-    def spend(self, tokens: int) -> Account:
-        """The same after one more step, with so many tokens less."""
-        # Every token takes this; _replace would take three times as long.
-        left, plans, byte_steps, steps = self
-        return Account(left - tokens, plans, byte_steps, steps + 1)
-
-    def prices(self) -> dict[int, int]:
-        """How many tokens each step of bytes took, by its place."""
-        prices = {}
-        byte_steps = self.byte_steps
-        while byte_steps is not None:
-            prices[byte_steps[0]] = byte_steps[1]
-            byte_steps = byte_steps[2]
-        return prices
-
-    def at(self, steps: int) -> Account:
-        """The account after so many steps: as it was, or with one token less for each step since then."""
-        left, plans, byte_steps = self.left + self.steps - steps, self.plans, self.byte_steps
-        while byte_steps is not None and byte_steps[0] >= steps:
-            left += byte_steps[1] - 1
-            byte_steps = byte_steps[2]
-        while plans is not None and plans[0] > steps:
-            plans = plans[2]
-        return Account(left, plans, byte_steps, steps)
-
-
-def prepare(compiled: GrammarTables) -> None:
-    """Work out what does not depend on the text, once per compiled grammar.  The caller holds the lock."""
-    compiled.extend_tables(_make_tables)
-
-
-def _make_tables(compiled: GrammarTables) -> None:
-    tables = compiled._tables
-    tables.link()
-    tables.reserve(t.COST_STACK, 1024)
-    tables.allocate(t.COST_RESULT, 1)
-    # A kernel that runs out of room begins again.
-    for slot, size in _ROOM.items():
-        tables.reserve(slot, size)
-    known = _bytes.get(compiled.vocabulary)
-    tables.put(t.CLASS_COSTS, np.zeros(256, np.int32))
-    if known is None:
-        tables.allocate(t.BYTE_COSTS, 256, 256)
-        tables.allocate(t.TOKEN_WEIGHTS, 1, 1)
-        completions.cost_bytes(tables.ctx)
-        _bytes[compiled.vocabulary] = [(slot, tables.get(slot).copy()) for slot in (t.BYTE_COSTS, t.TOKEN_WEIGHTS)]
-    else:
-        for slot, values in known:
-            tables.put(slot, values)
-    rules = compiled.unfolded
-    if rules is not None:
-        # From now on for each rule that is made too.
-        on_demand = UnfoldedCosts(tables, compiled._run, rules.unfolding, rules.symbols, rules.add_new)
-        on_demand.begin()
-        rules.when_added = on_demand.catch_up
-        return
-    if compiled.ir.parse_table is not None:
-        # The rules of an LALR parser are not those of Earley sets: stack_completions.py.
-        compiled._run(costs.begin_costs)
-        return
-    tables.put(t.REST_COSTS, np.zeros(tables.used(t.SYMBOLS), np.int32))
-    compiled._run(costs.cost_grammar)
-
-
-def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:
-    """The shortest completion that can be found of at most ``most`` tokens, or None.  The caller holds the lock."""
-    if compiled.ir.make_unfolding is not None:
-        effort = min(effort, _EFFORT_WITH_RULES)
-    found = np.zeros(2, np.int32)
-    compiled.run_at(place, completion_search.search_completion, min(most, completion_search.MOST), effort, found)
-    count, way = found.tolist()
-    if count == NEVER:
-        return None
-    ways = compiled._tables.get(t.PATH_WAYS)
-    tokens = []
-    while way >= 0:
-        before, token = int(ways[way]["before"]), int(ways[way]["step"])
-        if before >= 0:
-            tokens.append(token)
-        way = before
-    tokens.reverse()
-    return tokens + completion(compiled, place_after(compiled, place, tokens))
-
-
-def start_completion(compiled: GrammarTables) -> list[int] | None:
-    """The shortest text that a search finds, as tokens; None if it finds none.  The caller holds the lock."""
-    found = search(compiled, Traveller(compiled, compiled.start_state, None), completion_search.MOST)
-    if found is not None and compiled.ir.distinct_keys:
-        # The search does not know of keys that come again.
-        keys = keys_at_start(compiled)
-        keys.read(b"".join([compiled.vocabulary.tokens[token] for token in found]))
-        found = None if keys.status == REPEATED_KEY else found
-    return found
-
-
-def shortest_completion(cursor: Walk) -> list[int]:
-    """The shortest completion known of a cursor's text, of those that its budget allows.  The caller holds the lock."""
-    compiled = cursor.compiled
-    prepare(compiled)
-    budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
-    if compiled.ir.parse_table is not None:
-        plan = None if budget is None else budget.account.plan(cursor._steps)
-        return list(plan or once_more(lambda: stack_completions(compiled).tokens(cursor)))
-    count = tokens_from(compiled, cursor)
-    found: list[int] | None = None
-    distinct = _without_repeated_keys(cursor)
-    if distinct is not None:
-        return distinct
-    if budget is not None:
-        found = budget.account.plan(cursor._steps)
-    elif cursor._steps == 0:
-        found = compiled.kept(start_completion)
-    elif count == NEVER:
-        found = search(compiled, cursor, completion_search.MOST)
-    if found is not None and len(found) <= count:
-        return list(found)
-    if count == NEVER:
-        raise ConstrainError(NO_COMPLETION)
-    return completion(compiled, cursor)
-
-
-def _followed_keys(cursor: Walk) -> UniqueKeys | None:
-    """The unique keys of a cursor, where they are followed."""
-    keys = unique_keys_of(cursor)
-    return keys if keys is not None and keys.is_followed else None
-
-
-def _without_repeated_keys(cursor: Walk) -> list[int] | None:
-    """A completion in which no key comes again, if that is not so for the known one.  The caller holds the lock."""
-    keys = unique_keys_of(cursor)
-    if keys is None or not (keys.is_followed or cursor.compiled.ir.needs_distinct_keys):
-        return None
-    return without_repeated_keys(cursor.compiled, cursor, keys.at(cursor))
 
 
 class Budget:
@@ -275,6 +55,7 @@ class Budget:
     asks_always = True
     note = NOTE
     companion = NO_COMPANION
+    _costs: TokenCosts
 
     def __init__(self, cursor: Walk, most: int) -> None:
         try:
@@ -290,43 +71,35 @@ class Budget:
         self._begin(cursor)
 
     def _begin(self, cursor: Walk) -> None:
-        """Make a plan where one is needed at the start."""
-        compiled = cursor.compiled
-        # The search does not know of keys that come again, and takes too long where it has rules made.
-        self._is_small = (
-            len(compiled.vocabulary.trie.node) <= _SMALL
-            and not compiled.ir.distinct_keys
-            and compiled.ir.make_unfolding is None
-        )
-        self._costs = compiled.kept(TokenCosts)
-        keys = unique_keys_of(cursor)
-        matters = compiled.ir.needs_distinct_keys or compiled.ir.limited_keys or self._costs.scarce_keys is not None
-        if keys is not None and matters:
-            # They matter to what is left from the first token on: they may run out, or several are needed.
-            keys.follow_from_start()
-        plan = _without_repeated_keys(cursor)
-        if plan is None:
-            self.account = Account(self.most, self._first_plan(cursor))
-        elif len(plan) > self.most:
-            raise too_few(self.most, len(plan))
+        """Set ``_costs``, and make a plan where one is needed at the start."""
+        raise NotImplementedError
 
-    def _first_plan(self, cursor: Walk) -> _Since | None:
-        """The plan at the start, if the completion that is known does not fit."""
-        compiled = cursor.compiled
-        count = tokens_from(compiled, cursor)
-        if count <= self.most:
-            return None
-        found = compiled.kept(start_completion)
-        if CHAIN_LIMIT < count < NEVER and count - CHAIN_LIMIT < self.most:
-            # The end of it is cut into tokens after all.
-            known = completion(compiled, cursor)
-            found = known if found is None or len(known) < len(found) else found
-        count = count if found is None else min(count, len(found))
-        if count == NEVER:
-            raise ConstrainError("no text of the grammar was found that the tokens of the vocabulary can spell")
-        if found is None or len(found) > self.most:
-            raise too_few(self.most, count)
-        return 0, found, None
+    def _token_account(self, cursor: Walk, token: int, behind: Place, most: int) -> Account | None:
+        """The account with the plan behind a token, which leaves ``most``; None if the budget does not allow it."""
+        raise NotImplementedError
+
+    def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
+        """The same for bytes, which may be the next tokens of the plan."""
+        raise NotImplementedError
+
+    def _restrict(self, cursor: Walk, account: Account, out: Bitmask, index: int) -> Account:
+        """Make a mask that of the tokens that are allowed beside the next one of the plan.
+
+        There is a token left.  Returns the account, with a plan if one was needed.
+        """
+        raise NotImplementedError
+
+    def restrict(self, cursor: Walk, out: Bitmask, index: int) -> None:
+        """Make a mask that of the tokens that are allowed by :meth:`push` too."""
+        account = self.settle(cursor._steps)
+        if account.left == 0:
+            allow_only(cursor.compiled.ctx, cursor._state, out, index, _NO_TOKENS)
+            return
+        account = self._restrict(cursor, account, out, index)
+        planned = account.planned(cursor._steps)
+        if planned >= 0:
+            allow(out[index], planned)
+        self.account = account
 
     def copy(self) -> Budget:
         """One that goes its own way from here on."""
@@ -397,68 +170,6 @@ class Budget:
         self.account = account
         return True
 
-    def _token_account(self, cursor: Walk, token: int, behind: Place, most: int) -> Account | None:
-        """The account with the plan behind a token, which leaves ``most``; None if the budget does not allow it."""
-        account, steps = self.account, cursor._steps
-        count = tokens_from(cursor.compiled, behind)
-        keys, scarce = _followed_keys(cursor), self._costs.scarce_keys
-        if keys is not None and scarce is not None:
-            if count <= scarce.sure(cursor.compiled, keys.at(cursor), most):
-                return account.with_plan(steps + 1, [])
-            account = self._planned(cursor, account)
-            if token == account.planned(steps):
-                return account
-            more = self._more_by_plan(cursor, account)
-            found = scarce.rest_behind(cursor, keys, token, count, most, more)
-            return None if found is None else account.with_plan(steps + 1, found)
-        if keys is None:
-            rest = self._rest_behind_first_key(cursor, token, behind, count, most)
-            if rest is not None:
-                return account.with_plan(steps + 1, rest)
-        elif count <= most and count <= self._most_of_known(cursor, account, most, count):
-            return account.with_plan(steps + 1, [])
-        account = self._planned(cursor, account)
-        if token == account.planned(steps):
-            return account
-        found = self._search_small(cursor.compiled, behind, most)
-        return None if found is None else account.with_plan(steps + 1, found)
-
-    def _rest_behind_first_key(
-        self, cursor: Walk, token: int, behind: Place, count: int, most: int
-    ) -> list[int] | None:
-        """What has to be planned behind a token where keys are not followed yet; None if it leaves too little.
-
-        The token may end the first key and lead to the next, which has to be another one.
-        """
-        if count > most:
-            return None
-        keys = unique_keys_of(cursor)
-        if keys is None or most >= 2 * count + ROOM_FOR_KEYS or token not in keys.to_next_key:
-            return []
-        there = keys.after(cursor, cursor.compiled.vocabulary.tokens[token])
-        length, found = rest_with_keys(cursor.compiled, behind, there)
-        return None if length > most else found or []
-
-    def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
-        """The same for bytes.
-
-        They may be the next tokens of the plan.  Where keys must differ, the completion behind them is spelled out:
-        they may be any part of a text, at any price, so the plan of this place says nothing about it.
-        """
-        account, steps = self._planned(cursor, self.account), cursor._steps
-        rest = self._rest_of_plan(cursor, account, data)
-        if rest is not None and len(rest) <= most:
-            return account.with_plan(steps + 1, rest)
-        compiled, keys = cursor.compiled, _followed_keys(cursor)
-        count = tokens_from(compiled, behind)
-        found: list[int] | None = None
-        if keys is not None and count != NEVER:
-            count, found = rest_with_keys(compiled, behind, keys.after(cursor, data))
-        elif count > most and not compiled.ir.distinct_keys:
-            found = search(compiled, behind, most)
-            count = NEVER if found is None else len(found)
-        return None if count > most else account.with_plan(steps + 1, found or [])
-
     def _rest_of_plan(self, cursor: Walk, account: Account, data: bytes) -> list[int] | None:
         """What follows in the plan behind some bytes that its next tokens spell; None if they do not."""
         plan = account.plan(cursor._steps)
@@ -472,108 +183,10 @@ class Budget:
         is_spelled = length == len(data) and b"".join([tokens[token] for token in plan[:count]]) == data
         return plan[count:] if is_spelled else None
 
-    def _planned(self, cursor: Walk, account: Account) -> Account:
-        """The account with a plan, if one is needed: where keys must not come again and no plan was made so far."""
-        steps, keys, scarce = cursor._steps, _followed_keys(cursor), self._costs.scarce_keys
-        plan = account.plan(steps)
-        if keys is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
-            return account
-        distinct = _without_repeated_keys(cursor) if scarce is None else scarce.rest_at(cursor, keys)
-        plan = distinct or completion(cursor.compiled, cursor)
-        return account.with_plan(steps, plan)
-
-    def _more_by_plan(self, cursor: Walk, account: Account) -> int:
-        """How many tokens more than the completion by the rules alone the plan takes, with which keys differ."""
-        plan = account.plan(cursor._steps)
-        return 0 if plan is None else max(len(plan) - tokens_from(cursor.compiled, cursor), 0)
-
-    def _most_of_known(self, cursor: Walk, account: Account, most: int, highest: int) -> int:
-        """The longest completion by the rules alone that leaves room for keys to be different; at most ``most``.
-
-        Every token that does not follow the plan is held to it, in masks as by themselves; ``highest`` is the longest
-        that is asked about.  A completion needs more by what the plan does, by as much again as it is longer than the
-        one of this place (it then needs more keys), and by some tokens for a key that a token leads into.
-        """
-        if most >= 2 * highest + ROOM_FOR_KEYS:
-            return most
-        here = tokens_from(cursor.compiled, cursor)
-        if here == NEVER:
-            return most
-        plan = self._planned(cursor, account).plan(cursor._steps)
-        needs_several = cursor.compiled.ir.needs_distinct_keys
-        reserve = _RESERVE_OF_NEEDED if needs_several else _RESERVE
-        enough = most - reserve - max(len(plan or ()) - here, 0)
-        if needs_several and enough > here:
-            enough = (enough + here) // 2
-        return max(enough, (most - ROOM_FOR_KEYS) // 2, 0)
-
-    def _search_small(self, compiled: GrammarTables, place: Place, most: int) -> list[int] | None:
-        """A completion of a place after a token, if the vocabulary is small enough to look for one each time."""
-        return search(compiled, place, most, _SMALL_EFFORT) if self._is_small else None
-
     def rewind(self, steps: int) -> None:
         """Have back what the steps behind the first ``steps`` took."""
         if steps < self.account.steps:
             self.account = self.account.at(steps)
-
-    def restrict(self, cursor: Walk, out: Bitmask, index: int) -> None:
-        """Make a mask that of the tokens that are allowed by :meth:`push` too."""
-        compiled, account = cursor.compiled, self.settle(cursor._steps)
-        if account.left == 0:
-            allow_only(compiled.ctx, cursor._state, out, index, _NO_TOKENS)
-            return
-        most = account.left - 1
-        known = self._costs.of(compiled, cursor, most)
-        keys, scarce = _followed_keys(cursor), self._costs.scarce_keys
-        if keys is None:
-            self._restrict_to(cursor, most, out, index)
-            if known.open_nodes or most < 2 * known.highest + ROOM_FOR_KEYS:
-                self._leave_room_behind_first_key(cursor, most, out[index])
-        elif scarce is None:
-            enough = self._most_of_known(cursor, account, most, known.highest)
-            if self._restrict_to(cursor, enough, out, index):
-                account = self._planned(cursor, account)
-        elif known.open_nodes or known.highest > scarce.sure(compiled, keys.at(cursor), most):
-            account = self._planned(cursor, account)
-            more = self._more_by_plan(cursor, account)
-            scarce.restrict(cursor, keys, most, more, partial(self._restrict_to, cursor), out, index)
-        planned = account.planned(cursor._steps)
-        if planned >= 0:
-            allow(out[index], planned)
-        self.account = account
-
-    def _leave_room_behind_first_key(self, cursor: Walk, most: int, row: Any) -> None:
-        """Forbid the tokens to which :meth:`_rest_behind_first_key` objects."""
-        keys = unique_keys_of(cursor)
-        for token in () if keys is None else keys.to_next_key:
-            if is_allowed(row, token):
-                behind = place_after(cursor.compiled, cursor, [token])
-                count = tokens_from(cursor.compiled, behind)
-                if self._rest_behind_first_key(cursor, token, behind, count, most) is None:
-                    forbid(row, token)
-
-    def _restrict_to(self, cursor: Walk, most: int, out: Bitmask, index: int) -> bool:
-        """Make a mask that of the tokens whose known completion takes ``most`` at most; False if that is any token."""
-        compiled = cursor.compiled
-        known = self._costs.of(compiled, cursor, most)
-        if most >= known.highest and not known.open_nodes:
-            return False
-        known.restrict(compiled.ctx, cursor._state, most, out, index)
-        if known.open_nodes:
-            self._costs.decide_open(compiled, cursor, known.open_nodes, most, out, index)
-        if self._is_small:
-            self._fill_by_search(cursor, most, out[index])
-        return True
-
-    def _fill_by_search(self, cursor: Walk, most: int, row: Any) -> None:
-        """Allow also the tokens after which a search finds a completion that fits."""
-        compiled = cursor.compiled
-        for token in compiled.vocabulary.text_ids.tolist():
-            if is_allowed(row, token):
-                continue
-            there = place_after(compiled, cursor, [token])
-            if there._state and self._search_small(compiled, there, most) is not None:
-                allow(row, token)
 
 
 def too_few(most: int, count: int) -> ConstrainError:

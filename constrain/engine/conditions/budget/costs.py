@@ -170,15 +170,6 @@ def cost_grammar(ctx):
     return np.int64(0)
 
 
-@njit_entry(RESULT1)
-def lexeme_cost(ctx, lexeme):
-    """The least cost of a lexeme; FAIL or LIMIT if < 0."""
-    set_used(ctx, t.COST_STACK, 0)
-    expression = t.lexemes(ctx)[lexeme].expression
-    status = far_call(ctx, F_NODE_COST, expression, 0)
-    return status if status < 0 else t.expression_costs(ctx)[expression].least
-
-
 @njit_entry(RESULT0)
 def begin_costs(ctx):
     """Make ready for the costs of lexemes and expressions alone, where rules have none; 0."""

@@ -127,7 +127,8 @@ class UnfoldedCosts:
             if cost is None:
                 if ~symbol >= tables.used(LEXEMES):
                     self._add_new()
-                cost = self._lexemes[symbol] = self._run(costs.lexeme_cost, ~symbol)
+                expression = int(tables.array(LEXEMES)[~symbol]["expression"])
+                cost = self._lexemes[symbol] = self._run(costs.expression_cost_of, expression)
             return cost
         made = symbol - int(tables.ctx[START_NT]) - 1
         if made >= 0:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.engine.conditions.budget.budget import Account, Budget, too_few
+from constrain.engine.conditions.budget.account import Account
+from constrain.engine.conditions.budget.budget import Budget, too_few
 from constrain.engine.conditions.budget.expression_costs import NEVER
-from constrain.engine.conditions.budget.masks import allow_only
 from constrain.engine.conditions.budget.reached_states import reached_states
 from constrain.engine.conditions.budget.stack_completions import (
     NoCompletionError,
@@ -27,15 +27,16 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.schemas import TOKEN_COSTS
 from constrain.engine.traveller import Traveller
-from constrain.engine.vocabulary.bitmasks import Bitmask, allow
+from constrain.engine.vocabulary.bitmasks import Bitmask
 
-_EFFORT = 5_000
+_EFFORT = 1_000
 """Steps of the engine that looking for a completion behind a token may take."""
+
+_EFFORT_OF_MASK = 200_000
+"""Steps that all searches for one mask may take; tokens that are left then are not looked at."""
 
 _MORE = 16
 """How many tokens more than twice the estimate are believed to be enough."""
-
-_NO_TOKENS = np.empty(0, np.int32)
 
 
 class StackTokenCosts(TokenCosts):
@@ -62,6 +63,7 @@ class StackTokenCosts(TokenCosts):
         return once_more(lambda: self._costs_at(compiled, place, most))
 
     def _costs_at(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts:
+        last_step = self.completions.steps + _EFFORT_OF_MASK
         with compiled.keeping_numbers():
             count = compiled.run_at(place, reached_states)
             listed = compiled._tables.array(TOKEN_COSTS)[:count].copy()
@@ -75,9 +77,12 @@ class StackTokenCosts(TokenCosts):
                 if sure <= most:
                     usual = max(usual, sure)
                     continue
+                if self.completions.steps >= last_step:
+                    # Neither here nor where the token is accepted.
+                    self.completions.give_up(behind, _EFFORT)
                 found = self.completion(behind, NEVER)
-                self.completions.check_room()
-                counts[group] = NEVER if found is None else len(found)
+                # With more tokens left the estimate is believed, and nothing is searched for.
+                counts[group] = sure if found is None else min(len(found), sure)
         others = counts[group_of] > 0
         return StateCosts(listed["token"][others], counts[group_of][others], usual, usual, [])
 
@@ -95,12 +100,16 @@ class StackBudget(Budget):
         plan = once_more(lambda: self._costs.completions.tokens(cursor))
         if len(plan) > self.most:
             raise too_few(self.most, len(plan))
-        if self._costs.surely(cursor) > self.most:
+        if not self._is_enough(cursor, self.most):
             self.account = self.account.with_plan(0, plan)
+
+    def _is_enough(self, place: Place, most: int) -> bool:
+        """Whether so many tokens are believed to finish a place's text."""
+        return once_more(lambda: self._costs.surely(place)) <= most
 
     def _token_account(self, cursor: Walk, token: int, behind: Place, most: int) -> Account | None:
         account, steps = self.account, cursor._steps
-        if self._costs.surely(behind) <= most:
+        if self._is_enough(behind, most):
             return account.with_plan(steps + 1, [])
         if token == account.planned(steps):
             return account
@@ -110,20 +119,14 @@ class StackBudget(Budget):
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
         account, steps = self.account, cursor._steps
         rest = self._rest_of_plan(cursor, account, data)
-        if rest is None and self._costs.surely(behind) > most:
+        if rest is None and not self._is_enough(behind, most):
             rest = once_more(lambda: self._costs.completion(behind, most))
             if rest is None:
                 return None
         return account.with_plan(steps + 1, rest or [])
 
-    def restrict(self, cursor: Walk, out: Bitmask, index: int) -> None:
-        compiled, account = cursor.compiled, self.settle(cursor._steps)
-        if account.left == 0:
-            allow_only(compiled.ctx, cursor._state, out, index, _NO_TOKENS)
-            return
-        known = self._costs.of(compiled, cursor, account.left - 1)
+    def _restrict(self, cursor: Walk, account: Account, out: Bitmask, index: int) -> Account:
+        known = self._costs.of(cursor.compiled, cursor, account.left - 1)
         if account.left - 1 < known.highest:
-            known.restrict(compiled.ctx, cursor._state, account.left - 1, out, index)
-        planned = account.planned(cursor._steps)
-        if planned >= 0:
-            allow(out[index], planned)
+            known.restrict(cursor.compiled.ctx, cursor._state, account.left - 1, out, index)
+        return account

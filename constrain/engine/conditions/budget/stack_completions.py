@@ -35,7 +35,7 @@ from constrain.engine.vocabulary.vocabulary import NORMAL
 from constrain.errors import ConstrainError, LimitError
 from constrain.limits import spend
 
-_MOST_STEPS, _STEPS_PER_BYTE = 200_000, 500
+_MOST_STEPS, _STEPS_PER_BYTE = 200_000, 100
 """Steps of the engine that a search may take, and how many more for each byte that it expects to need."""
 
 _WEIGHT = 3
@@ -50,11 +50,8 @@ _MOST_ON_TOP = 1_000
 _MOST_KEPT = 200_000
 """All that was found is dropped when it is more states and configurations than this."""
 
-_FIRST_BYTES = 16
-"""With so many bytes of those that ways began with a search begins."""
-
 _LONGER = 4
-"""A way that is found so may have fewer than so many bytes more than expected."""
+"""A way that is known is taken if it has fewer than so many bytes more than expected."""
 
 _Result = TypeVar("_Result")
 
@@ -78,9 +75,10 @@ def _stack_costs(compiled: GrammarTables) -> StackCosts:
     # The indents and dedents that come with a line end cost nothing more.
     terminal_costs = [0] * columns
     known: dict[int, int] = {}
+    expressions = compiled._tables.array(t.LEXEMES)["expression"].tolist()
     for lexeme, role in enumerate(table.lexemes):
         if role.column >= 0:
-            cost = compiled._run(costs.lexeme_cost, 2 * lexeme)
+            cost = compiled._run(costs.expression_cost_of, expressions[2 * lexeme])
             known[role.column] = min(cost, known.get(role.column, NEVER))
     for column, cost in known.items():
         terminal_costs[column] = cost
@@ -93,6 +91,10 @@ class NoCompletionError(ConstrainError):
 
 class SearchLimitError(LimitError):
     """A search took more steps than it may."""
+
+
+def _too_hard() -> SearchLimitError:
+    return SearchLimitError('no completion of the text was found in time: its grammar (lexing="longest") is too hard')
 
 
 class _NoRoomError(LimitError):
@@ -125,6 +127,11 @@ class StackCompletions:
     """The completions of the texts of a grammar.
 
     What is found is kept until states get other numbers.  A search ends at a state of which a completion is known.
+
+    Attributes
+    ----------
+    steps : int
+        How many steps of the engine all searches took.
     """
 
     def __init__(self, compiled: GrammarTables) -> None:
@@ -133,6 +140,7 @@ class StackCompletions:
         table = compiled.ir.parse_table
         assert table is not None
         self._lexemes = table.lexemes
+        self.steps = 0
         self._begin_bytes()
         self._forget()
 
@@ -148,21 +156,24 @@ class StackCompletions:
 
     def _forget(self) -> None:
         """Drop all that goes by numbers of the engine."""
-        self._generation = self._compiled.generation
         self._found: dict[int, list[int] | None] = {}
+        # By state: the effort that a search for its completion took in vain.
+        self._given_up: dict[int, int] = {}
         # By state, for steps that are bytes and for those that are tokens.
         self._byte_ways: dict[int, _Way] = {}
         self._token_ways: dict[int, _Way] = {}
         # What is left: by configuration, by expression, by stack, and behind the terminal of a column at an Earley set.
         self._known: dict[tuple[int, int], int] = {}
         self._rests: dict[int, int] = {}
+        # By lexer state.
+        self._under_way: dict[int, list[tuple[int, int]]] = {}
         self._finished: dict[_Stack, int] = {}
         self._left_behind: dict[tuple[int, int], int] = {}
         # By Earley set; stacks that the engine has not made have numbers of their own.
         self._stacks: dict[int, _Stack] = {}
         self._own_numbers: dict[_Stack, int] = {}
-        # Bytes with which ways began, the latest first.
-        self._first_bytes: list[int] = []
+        # The last: whoever is interrupted before has all forgotten once more.
+        self._generation = self._compiled.generation
 
     def _check_numbers(self) -> None:
         if self._generation != self._compiled.generation or len(self._known) + len(self._found) > _MOST_KEPT:
@@ -190,54 +201,56 @@ class StackCompletions:
             self._check_numbers()
             found = self._found.get(place._state, _UNKNOWN)
             if found is _UNKNOWN:
-                found = self._search(place, _MOST_STEPS if effort is None else effort)
+                if effort is not None and self._given_up.get(place._state, 0) >= effort:
+                    raise _too_hard()
+                try:
+                    found = self._search(place, _MOST_STEPS if effort is None else effort)
+                except SearchLimitError:
+                    self._given_up[place._state] = self._effort
+                    raise
                 self._found[place._state] = found
             if found is None:
                 raise NoCompletionError(NO_COMPLETION)
             return found
 
+    def give_up(self, place: Place, effort: int) -> None:
+        """Have :meth:`tokens` raise an error for so much effort or less, unless the completion is known."""
+        self._given_up.setdefault(place._state, effort)
+
     def estimate(self, place: Place) -> int:
-        """What is left of a place's text, in bytes; NEVER if no lexeme that is under way can end."""
+        """What is left of a place's text, in bytes; NEVER if no lexeme that is under way can end.
+
+        Raises LimitError if memory runs out, as :meth:`tokens` does.
+        """
         self._check_numbers()
         return self._estimate(place._state)
 
     def _search(self, place: Place, effort: int) -> list[int] | None:
         self._here = Traveller(self._compiled, place._state, place._parent)
         self._effort = effort
-        found = self._by_first_byte(place._state) or self._best_first(place._state, self._byte_steps, self._byte_ways)
+        found = self._best_first(place._state, self._byte_steps, self._byte_ways)
         if found is not None:
-            if found:
-                others = [byte for byte in self._first_bytes if byte != found[0]]
-                self._first_bytes = [found[0], *others[: _FIRST_BYTES - 1]]
+            # The next ways are likely to be of the same bytes.
+            self._bytes = list(dict.fromkeys((*found, *self._bytes)))
             return fewest_tokens(self._compiled, bytes(found))
         if len(self._bytes) == self._compiled.ctx[CLASSES]:
             return None
         return self._best_first(place._state, self._token_steps, self._token_ways)
-
-    def _by_first_byte(self, begin: int) -> list[int] | None:
-        """A way that begins with one of the bytes that other ways began with, if it is as short as can be expected."""
-        if begin in self._byte_ways:
-            return None
-        self._left = self._effort
-        expected = self._estimate(begin)
-        for byte in list(self._first_bytes):
-            there = self._push_byte(byte)
-            way = self._byte_ways.get(there)
-            if way is not None and way.left < expected + _LONGER:
-                return self._note_ways(begin, there, {there: (byte, begin, 1)}, self._byte_ways)
-        return None
 
     def _best_first(
         self, begin: int, next_steps: Callable[[], Iterator[tuple[int, int]]], known: dict[int, _Way]
     ) -> list[int] | None:
         """The steps to a state in which the text may end; None if none leads there.
 
-        ``next_steps`` gives the steps at ``self._here``, and the states that they lead to.
+        ``next_steps`` gives the steps at ``self._here``, and the states that they lead to.  A step that leads nearer to
+        the end by the estimate is followed at once; the other steps of its state come later, if they are needed.
         """
         estimate = self._estimate(begin)
         self._left = self._effort + _STEPS_PER_BYTE * estimate
         # By state: the step that led there, from where, and how many there were.
         ways: dict[int, tuple[int, int, int]] = {begin: (-1, -1, 0)}
+        # By state: the steps that were not tried yet.
+        others: dict[int, Iterator[tuple[int, int]]] = {}
         todo = [(estimate, 0, begin)]
         while todo:
             _, spent, here = heapq.heappop(todo)
@@ -247,13 +260,23 @@ class StackCompletions:
             if here in known or self._accepts(here):
                 return self._note_ways(begin, here, ways, known)
             self._here._state = here
-            for step, there in next_steps():
-                if there not in ways or ways[there][2] > spent + 1:
-                    estimate = self._estimate(there)
-                    if estimate < NEVER:
-                        ways[there] = (step, here, spent + 1)
-                        # Of equally good ones first the one that is farther on.
-                        heapq.heappush(todo, (spent + 1 + _WEIGHT * estimate, -spent - 1, there))
+            expected = self._estimate(here)
+            steps = others.pop(here, None) or next_steps()
+            for step, there in steps:
+                if there in ways and ways[there][2] <= spent + 1:
+                    continue
+                estimate = self._estimate(there)
+                if estimate == NEVER:
+                    continue
+                ways[there] = (step, here, spent + 1)
+                if there in known and known[there].left < expected + _LONGER:
+                    return self._note_ways(begin, there, ways, known)
+                # Of equally good ones first the one that is farther on.
+                heapq.heappush(todo, (spent + 1 + _WEIGHT * estimate, -spent - 1, there))
+                if estimate < expected:
+                    others[here] = steps
+                    heapq.heappush(todo, (spent + 1 + _WEIGHT * expected, -spent, here))
+                    break
         return None
 
     def _note_ways(
@@ -282,29 +305,28 @@ class StackCompletions:
         vocabulary = self._compiled.vocabulary
         mask = np.zeros((1, words_for(vocabulary.size)), np.int32)
         write_mask(self._compiled, self._here, mask, 0)
-        self.check_room()
+        self._check_room()
         for token in ids_in_mask(mask[0]).tolist():
             if vocabulary.kinds[token] == NORMAL:
                 self._spend()
                 there = push_token(self._compiled, self._here, token) & STATE_BITS
-                self.check_room()
+                self._check_room()
                 yield token, there
 
     def _push_byte(self, byte: int) -> int:
         self._spend()
         there = self._compiled.run_at(self._here, states.push_byte, byte)
-        self.check_room()
+        self._check_room()
         return there
 
     def _spend(self) -> None:
         spend()
+        self.steps += 1
         self._left -= 1
         if self._left < 0:
-            raise SearchLimitError(
-                'no completion of the text was found in time: its grammar (lexing="longest") is too hard'
-            )
+            raise _too_hard()
 
-    def check_room(self) -> None:
+    def _check_room(self) -> None:
         """Raise an error, of which :func:`once_more` knows, if numbers that a search goes by are no longer good.
 
         Each step may find that memory ended, and have all that is not needed forgotten.
@@ -331,35 +353,42 @@ class StackCompletions:
     def _estimate_of(self, configuration: tuple[int, int]) -> int:
         if configuration not in self._known:
             earley_set, lexer_state = configuration
+            under_way = self._lexemes_under_way(lexer_state)
+            if len(under_way) > _FEW_LEXEMES:
+                found = self._to_finish(self._stack_at(earley_set))
+            else:
+                found = min((rest + self._behind(earley_set, column) for column, rest in under_way), default=NEVER)
+            self._known[configuration] = found
+        return self._known[configuration]
+
+    def _lexemes_under_way(self, lexer_state: int) -> list[tuple[int, int]]:
+        """Their columns of the parser's table, and what is left of each, in bytes, if they are few."""
+        if lexer_state not in self._under_way:
             tables = self._compiled._tables
             record = tables.array(t.LEXER_STATES)[lexer_state]
             first, end = int(record["offset"]), int(record["offset"] + 2 * record["count"])
             members = tables.array(t.LEXER_MEMBERS)[first:end].tolist()
             # A guard and a lexeme that the parser refuses lead nowhere.
-            under_way = [
-                (lexeme // 2, expression)
+            found = [
+                (self._lexemes[lexeme // 2].column, expression)
                 for lexeme, expression in zip(members[::2], members[1::2], strict=True)
                 if lexeme % 2 == 0 and lexeme // 2 < len(self._lexemes)
             ]
-            if len(under_way) > _FEW_LEXEMES:
-                found = self._to_finish(self._stack_at(earley_set))
-            else:
-                found = min(
-                    (self._rest_of(each) + self._behind(earley_set, lexeme) for lexeme, each in under_way),
-                    default=NEVER,
-                )
-            self._known[configuration] = found
-        return self._known[configuration]
+            if len(found) <= _FEW_LEXEMES:
+                found = [(column, self._rest_of(expression)) for column, expression in found]
+            self._under_way[lexer_state] = found
+        return self._under_way[lexer_state]
 
     def _rest_of(self, expression: int) -> int:
         """What is left of a lexeme, in bytes."""
         if expression not in self._rests:
             self._rests[expression] = self._compiled._run(costs.expression_cost_of, expression)
+            self._check_room()
         return self._rests[expression]
 
-    def _behind(self, earley_set: int, lexeme: int) -> int:
-        """What is left behind a lexeme that began at a stack; NEVER if the parser cannot take it."""
-        key = earley_set, self._lexemes[lexeme].column
+    def _behind(self, earley_set: int, column: int) -> int:
+        """What is left behind a terminal that is read at a stack; NEVER if the parser cannot take it."""
+        key = earley_set, column
         if key not in self._left_behind:
             self._left_behind[key] = self._behind_column(*key)
         return self._left_behind[key]
@@ -393,8 +422,10 @@ class StackCompletions:
         """A number for a stack with a state on top of another: that of no Earley set."""
         key = state, below
         if key not in self._own_numbers:
-            self._own_numbers[key] = -1 - len(self._own_numbers)
-            self._stacks[self._own_numbers[key]] = key
+            number = -1 - len(self._own_numbers)
+            # In this order: a number that is known has a stack, also after an interrupt.
+            self._stacks[number] = key
+            self._own_numbers[key] = number
         return self._own_numbers[key]
 
     def _stack_at(self, earley_set: int) -> _Stack:
