@@ -3,11 +3,14 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, FITS_FLAG, NULLABLE_FLAG, REPEAT
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, FITS_FLAG, INTERSECT, NULLABLE_FLAG, REPEAT
 from constrain.engine.storage import schemas as t
+from constrain.engine.storage.access import push, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import RESULT1
 from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_SET_OPERATION, far_call
+from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64
 
 # The rest of a character has no more parts.
@@ -15,19 +18,17 @@ _MOST_PARTS = 8
 
 
 @njit_inner(RESULT1)
-def character_counter(ctx, node):
-    """Of an intersection with a counter of characters that may be left out: ``counter << 32 | the other part``; or -1.
+def counting_part(ctx, node):
+    """Of an intersection that counts: ``counter << 32 | which part``, -1 if that is not clear.
 
-    See expressions.FITS_FLAG.  The counter may stand behind the rest of a character.
+    The counter may stand behind the rest of a character.  It may be left out, beside what the others hold.
     """
     nodes = t.expressions(ctx)
-    if not nodes[node].flags & FITS_FLAG or nodes[node].second != 2:
-        return int64(-1)
-    first = nodes[node].first
+    first, count = nodes[node].first, nodes[node].second
     found, widest = int64(-1), int64(-1)
-    for i in range(2):
-        counter, other = t.children(ctx)[first + i], t.children(ctx)[first + 1 - i]
-        # Where both parts count, that one counts characters which begins with more bytes: it allows all of the other.
+    for i in range(count):
+        part = counter = t.children(ctx)[first + i]
+        # Where several parts count, that one counts characters which begins with most bytes: it allows all others.
         width = int64(0)
         for word in range(4):
             width += count_bits(t.first_bytes(ctx)[counter, word])
@@ -35,13 +36,54 @@ def character_counter(ctx, node):
         for _ in range(_MOST_PARTS):
             if nodes[counter].kind == CONCAT:
                 counter = nodes[counter].second
-        if nodes[counter].kind != REPEAT or nodes[counter].third < 0 or nodes[other].flags & COMPLEX_FLAG:
+        if nodes[counter].kind != REPEAT or nodes[counter].third < 0 or nodes[part].flags & COMPLEX_FLAG:
             continue
         low = nodes[counter].second
-        if low > 1 or (low == 1 and (begun or nodes[other].flags & NULLABLE_FLAG)):
+        if low == 1 and not begun:
+            # Another part has no string without a character.
+            for j in range(count):
+                if j != i and not nodes[t.children(ctx)[first + j]].flags & NULLABLE_FLAG:
+                    low = int64(0)
+        if low > 0:
             continue
         if width == widest:
             return int64(-1)
         if width > widest:
-            found, widest = counter << 32 | other, width
+            found, widest = counter << 32 | i, width
     return found
+
+
+@njit_inner(RESULT1)
+def character_counter(ctx, node):
+    """Of an intersection with a counter of characters that may be left out: ``counter << 32 | the other part``; or -1.
+
+    See expressions.FITS_FLAG.  There is one other part, which is no intersection or complement.
+    """
+    nodes = t.expressions(ctx)
+    if not nodes[node].flags & FITS_FLAG or nodes[node].second != 2:
+        return int64(-1)
+    found = counting_part(ctx, node)
+    if found < 0:
+        return found
+    other = t.children(ctx)[nodes[node].first + 1 - (found & 1)]
+    return int64(-1) if nodes[other].flags & COMPLEX_FLAG else found >> 32 << 32 | other
+
+
+@njit_inner(RESULT1)
+def counter_and_rest(ctx, node):
+    """Of an intersection with a counter of characters that may be left out: ``counter << 32 | all other parts``.
+
+    -1 if it has none; FAIL or LIMIT.
+    """
+    nodes = t.expressions(ctx)
+    if nodes[node].kind != INTERSECT or not nodes[node].flags & FITS_FLAG:
+        return int64(-1)
+    found = counting_part(ctx, node)
+    if found < 0:
+        return found
+    base = used(ctx, t.WORK_STACK)
+    for i in range(nodes[node].second):
+        if i != found & 0xFFFFFFFF and not push(ctx, t.WORK_STACK, t.children(ctx)[nodes[node].first + i]):
+            return int64(FAIL)
+    rest = far_call(ctx, F_SET_OPERATION, int64(INTERSECT), base)
+    return rest if rest < 0 else found >> 32 << 32 | rest

@@ -72,7 +72,7 @@ def append_expression(ctx, head, a, b, c, code):
         return int64(FAIL)
     if not room(ctx, t.FIRST_BYTES, 1) or not room(ctx, t.LAST_BYTES, 1) or not room(ctx, t.NECESSARY_BYTES, 1):
         return int64(FAIL)
-    if not room(ctx, t.SHORTEST_LENGTHS, 1) or not room(ctx, t.END_LENGTHS, 1):
+    if not room(ctx, t.SHORTEST_LENGTHS, 1) or not room(ctx, t.END_LENGTHS, 1) or not room(ctx, t.LIFE_LENGTHS, 1):
         return int64(FAIL)
     records = t.expressions(ctx)
     records[expression].flags = head
@@ -83,6 +83,7 @@ def append_expression(ctx, head, a, b, c, code):
     t.liveness(ctx)[expression] = UNKNOWN
     set_used(ctx, t.EXPRESSIONS, expression + 1)
     set_used(ctx, t.LIVENESS, expression + 1)
+    set_used(ctx, t.LIFE_LENGTHS, expression + 1)
     return insert(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS, code)
 
 
