@@ -354,7 +354,7 @@ def _numbers(node: NumberNode, most: int) -> list[Instance]:
             if len(found) >= most:
                 break
         if tried > _MOST_STEPS:
-            raise LimitError(f"at {node.pointer}: whether there are {most} different numbers is not clear")
+            raise LimitError(f"whether there are {most} different numbers is not clear", node.pointer)
     return found
 
 
