@@ -163,6 +163,26 @@ def test_a_least_length_that_the_pattern_has_anyway_says_nothing() -> None:
     assert with_least == without
 
 
+def test_many_alternatives_that_begin_with_one_large_set() -> None:
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(256)])
+    pattern = "|".join(rf"\p{{L}}{index}" for index in range(2000)) + "|x|[ab]"
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_regex(pattern).ir, vocabulary)
+    for text, ok in (
+        ("\u00e917", True),
+        ("a", True),
+        ("x", True),
+        ("\u4e2d1999", True),
+        ("a2000", False),
+        ("1", False),
+    ):
+        matcher = constrain.Matcher(compiled)
+        assert (matcher.accept_bytes(text.encode()) and matcher.is_accepting()) == ok
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    constrain.Matcher(compiled).fill_next_token_bitmask(mask)
+    # Each alternative on its own would be derived by each byte.
+    assert compiled.statistics()["nodes"] < 20_000
+
+
 ARNS = (
     "arn:aws[a-zA-Z-]*:[a-z]+:[a-z0-9-]*:[0-9]{12}:.{1,1011}",
     "arn:aws[a-z-]*:iam::[0-9]{12}:role/.{1,512}",
