@@ -208,6 +208,21 @@ FOUND: dict[str, Schema] = {
         "minItems": 2,
         "items": {"type": "integer", "minimum": 0, "maximum": 65_535},
     },
+    "one of nine formats": {
+        "oneOf": [
+            {"type": "string", "format": name}
+            for name in ("date", "date-time", "time", "email", "uri", "uuid", "ipv4", "ipv6", "hostname")
+        ]
+    },
+    "two patterns of a length": {
+        "type": "string",
+        "maxLength": 2048,
+        "allOf": [
+            {"pattern": "arn:aws[a-z-]*:kms:[^:]*:[0-9]{12}:(key|alias)/[A-Za-z0-9_-]{1,256}"},
+            {"pattern": "^[a-zA-Z0-9:/_.-]*arn[a-z:]*$"},
+        ],
+    },
+    "letters and numbers": {"type": "string", "pattern": "|".join(rf"\p{{L}}{number}" for number in range(1000))},
     "not of patterned properties": {
         "not": {"patternProperties": {"^a": {"type": "string"}, "b$": {"type": "integer"}}, "multipleOf": 3},
         "allOf": [{"minProperties": 1}, {"propertyNames": {"maxLength": 5}}],

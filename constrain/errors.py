@@ -58,4 +58,14 @@ class TokenizerError(ConstrainError):
 
 
 class LimitError(ConstrainError):
-    """A limit on time or memory was reached; the message names the limit and how to raise it."""
+    """A limit on time or memory was reached; the message names the limit and how to raise it.
+
+    Attributes
+    ----------
+    pointer : str or None
+        As that of :class:`SchemaError`; ``None`` where no one part of a schema is at fault.
+    """
+
+    def __init__(self, reason: str, pointer: str | None = None) -> None:
+        super().__init__(reason if pointer is None else f"at {pointer}: {reason}")
+        self.pointer = pointer

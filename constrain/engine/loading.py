@@ -20,7 +20,7 @@ from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import BUDGET, COUNTS_BEGINS, N_IGNORE
 from constrain.engine.storage.tables import Tables
 from constrain.errors import LimitError
-from constrain.grammar.ir import GrammarIR
+from constrain.grammar.ir import GrammarIR, PlacedName
 from constrain.grammar.parse_table import ParseTable
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
@@ -36,7 +36,8 @@ def too_long(where: str = "") -> PatternLimitError:
     what = f"a pattern (of {where})" if where else "a pattern"
     return PatternLimitError(
         f"{what} takes too long to follow: it counts within counts, or intersects or excludes patterns "
-        "with very many states; simplify it"
+        "with very many states; simplify it",
+        where.pointer if isinstance(where, PlacedName) else None,
     )
 
 

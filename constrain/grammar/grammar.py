@@ -503,14 +503,14 @@ class Grammar:
         from constrain.grammar.tools.front_end import choice_of, from_tools
 
         with _reading(time_limit):
-            tool_choice = choice_of(tool_choice)
+            choice = choice_of(tool_choice)
             tools = list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, dict)) else tools
             if isinstance(special_tokens, Iterable) and not isinstance(special_tokens, str):
                 special_tokens = tuple(special_tokens)
             ir = from_tools(
                 tools,
                 style=style,
-                tool_choice=tool_choice,
+                tool_choice=choice,
                 parallel=parallel,
                 reasoning=reasoning,
                 reasoning_begun=reasoning_begun,

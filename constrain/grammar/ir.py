@@ -33,6 +33,20 @@ BRANCH = 1 << 28
 """In the rules that an :class:`Unfolding` makes, symbol ``BRANCH + n`` is branch ``n``."""
 
 
+class PlacedName(str):
+    """The name of a lexeme, with the place in a schema that it comes from, as a JSON pointer."""
+
+    pointer: str
+
+    def __new__(cls, name: str, pointer: str) -> PlacedName:
+        made = super().__new__(cls, name)
+        made.pointer = pointer
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return str(self), self.pointer
+
+
 OPEN, HARD, UNSURE = 1, 2, 4
 """Kinds of branches, as sets of bits; see :class:`Unfolding`."""
 

@@ -162,7 +162,7 @@ class Union(Regular):
 class Intersect(Regular):
     """All of the parts at once (two or more).
 
-    ``fits`` says that one part is a repetition ``item{low,high}``, and that every string of the others is a sequence of
+    ``fits`` says that one part is a counter ``item{low,high}``, and that every string of the others is a sequence of
     items, so that the repetition does no more than count (see :func:`counted`).  It is no part of the content.
     """
 
@@ -180,14 +180,18 @@ class Intersect(Regular):
 
 
 class Repeat(Regular):
-    """``item`` from ``low`` to ``high`` times; ``high`` is None for no upper bound."""
+    """``item`` from ``low`` to ``high`` times; ``high`` is None for no upper bound.
 
-    __slots__ = ("high", "item", "low")
+    ``counts`` says that it is the counter of :func:`counted`.  It is no part of the content.
+    """
 
-    def __init__(self, item: Regular, low: int, high: int | None) -> None:
+    __slots__ = ("counts", "high", "item", "low")
+
+    def __init__(self, item: Regular, low: int, high: int | None, counts: bool = False) -> None:
         self.item = item
         self.low = low
         self.high = high
+        self.counts = counts
 
     def _key(self) -> tuple[Any, ...]:
         return (self.item, self.low, self.high)
@@ -346,7 +350,10 @@ def without(language: Regular, excluded: Regular) -> Regular:
 
 def counted(language: Regular, item: Regular, low: int, high: int | None) -> Regular:
     """The strings of ``language``, which must all be sequences of ``item``, of ``low`` to ``high`` items."""
-    both = intersect(language, repeat(item, low, high))
+    counter = repeat(item, low, high)
+    if isinstance(counter, Repeat) and counter is not item:
+        counter = Repeat(item, low, high, counts=True)
+    both = intersect(language, counter)
     return Intersect(both.parts, fits=True) if isinstance(both, Intersect) else both
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 
 import pytest
-from finite_texts import mask_of
+from finite_texts import mask_of, verdicts
 
 import constrain
 from constrain.engine import grammar_tables as tables_module
@@ -160,6 +161,79 @@ def test_a_least_length_that_the_pattern_has_anyway_says_nothing() -> None:
     pattern = texts.pattern_text("a(b[a-z-]*)?:[0-9]{4}")
     with_least, without = (texts.spelled(texts.every(pattern, texts.Length(low, 20)), EVERY_WAY) for low in (6, 0))
     assert with_least == without
+
+
+def test_many_alternatives_that_begin_with_one_large_set() -> None:
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(256)])
+    pattern = "|".join(rf"\p{{L}}{index}" for index in range(2000)) + "|x|[ab]"
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_regex(pattern).ir, vocabulary)
+    for text, ok in (
+        ("\u00e917", True),
+        ("a", True),
+        ("x", True),
+        ("\u4e2d1999", True),
+        ("a2000", False),
+        ("1", False),
+    ):
+        matcher = constrain.Matcher(compiled)
+        assert (matcher.accept_bytes(text.encode()) and matcher.is_accepting()) == ok
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    constrain.Matcher(compiled).fill_next_token_bitmask(mask)
+    # Each alternative on its own would be derived by each byte.
+    assert compiled.statistics()["nodes"] < 20_000
+
+
+ARNS = (
+    "arn:aws[a-zA-Z-]*:[a-z]+:[a-z0-9-]*:[0-9]{12}:.{1,1011}",
+    "arn:aws[a-z-]*:iam::[0-9]{12}:role/.{1,512}",
+    "^(arn:aws[a-z-]*:s3:[a-z0-9-]*:[0-9]{12}:accesspoint/)?[a-z0-9.-]{3,63}$",
+    r"arn:[^:]*:kms:[^:]*:\d{12}:(key|alias)/[\w-]{1,256}",
+    "^[a-zA-Z0-9:/_.-]*arn[a-z:]*$",
+)
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 1), (0, 3), (0, 4), (1, 3), (3, 4)])
+def test_patterns_of_a_length_are_searched_once_for_all_lengths(one: int, other: int) -> None:
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(256)])
+    schema = {"type": "string", "maxLength": 2048, "allOf": [{"pattern": ARNS[one]}, {"pattern": ARNS[other]}]}
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, vocabulary)
+    matcher = constrain.Matcher(compiled)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    for byte in b'"Some arn:aws:':
+        matcher.fill_next_token_bitmask(mask)
+        if not matcher.accept_token(byte):
+            break
+    assert compiled.statistics()["nodes"] < 20_000
+
+
+def test_nothing_of_any_length_is_nothing_of_a_length() -> None:
+    schema = {"type": "string", "maxLength": 2048, "allOf": [{"pattern": ARNS[0]}, {"pattern": ARNS[2]}]}
+    with pytest.raises(constrain.SchemaError, match="matches no text"):
+        constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, LETTERS)
+
+
+@pytest.mark.parametrize("most", [2, 3, 4, 5])
+@pytest.mark.parametrize("patterns", [("ab", "ba"), ("a.b", "^b"), ("aab", "!$"), ("a{2,3}", "b{1,2}a"), ("abba", "b")])
+def test_patterns_of_a_length_together(patterns: tuple[str, str], most: int) -> None:
+    one, other = patterns
+    texts_ = ["".join(letters) for size in range(6) for letters in itertools.product("ab!", repeat=size)]
+    for schema, holds in (
+        ({"allOf": [{"pattern": one}, {"pattern": other}]}, lambda first, second: first and second),
+        ({"oneOf": [{"pattern": one}, {"pattern": other}]}, lambda first, second: first != second),
+        ({"not": {"pattern": one}, "pattern": other}, lambda first, second: second and not first),
+    ):
+        right = [
+            text
+            for text in texts_
+            if len(text) <= most and holds(re.search(one, text) is not None, re.search(other, text) is not None)
+        ]
+        grammar = {"type": "string", "maxLength": most, **schema}
+        if right:
+            told = verdicts(grammar, *map(json.dumps, texts_))
+            assert [text for text, ok in zip(texts_, told, strict=True) if ok] == right
+        else:
+            with pytest.raises(constrain.SchemaError):
+                verdicts(grammar, '"a"')
 
 
 def test_what_is_too_long_by_now_is_not_searched_for_each_length() -> None:

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import constrain
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.lexical.multiples import MAX_COMMON_DIGITS, least_common_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
-from constrain.grammar.json_schema.normal.few_values import FewValues, _of_some_length
+from constrain.grammar.json_schema.lexical.texts import Text
+from constrain.grammar.json_schema.normal import satisfiable
+from constrain.grammar.json_schema.normal.few_values import FewValues, _of_some_length, few_words
 from constrain.grammar.json_schema.normal.instances import Instance, decimal
 from constrain.grammar.json_schema.normal.intersect import number_fits
 from constrain.grammar.json_schema.normal.nodes import Bound, Divisor, Normal, NumberNode
@@ -85,3 +88,18 @@ def test_few_of_many_members_are_found_at_once() -> None:
         [None, (f"{place}", Instance("null", None))] for place in range(60)
     ]
     assert len(list(_of_some_length(choices, 0, 2))) == 1 + 60 + 60 * 59 // 2
+
+
+def test_a_string_that_may_be_none_is_looked_at_once_and_shortly(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def count(text: Text, most: int, steps: int) -> list[str]:
+        asked.append(steps)
+        return few_words(text, most, steps)
+
+    monkeypatch.setattr(satisfiable, "few_words", count)
+    none = {"type": "string", "format": "date-time", "pattern": "a", "minLength": 12}
+    schema = {"type": "object", "dependentRequired": {"a": ["b"], "b": ["c"]}, "unevaluatedProperties": none}
+    constrain.Grammar.from_json_schema(schema)
+    assert len(asked) == 1
+    assert asked[0] < 10_000

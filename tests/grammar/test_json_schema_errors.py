@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -331,5 +332,17 @@ def test_which_string_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -
         {"type": "object", "properties": {"quick": {"type": "string"}, "slow": slow}}
     )
     compiler = constrain.GrammarCompiler(constrain.Vocabulary([bytes((byte,)) for byte in range(256)]))
-    with pytest.raises(LimitError, match=r"a pattern \(of .*at #/properties/slow/pattern\).*takes too long to follow"):
+    with pytest.raises(
+        LimitError, match=r"a pattern \(of .*at #/properties/slow/pattern\).*takes too long to follow"
+    ) as raised:
         compiler.compile(schema)
+    assert raised.value.pointer == "#/properties/slow"
+
+
+def test_limits_have_the_pointer_that_they_name() -> None:
+    schema = {"items": {"type": "array", "uniqueItems": True, "minItems": 10**6}}
+    with pytest.raises(LimitError, match=r"^at #/items/uniqueItems: minItems") as raised:
+        constrain.Grammar.from_json_schema(schema)
+    assert raised.value.pointer == "#/items/uniqueItems"
+    assert pickle.loads(pickle.dumps(raised.value)).pointer == raised.value.pointer
+    assert LimitError("of time").pointer is None

@@ -3,79 +3,79 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, FITS_FLAG, NULLABLE_FLAG, REPEAT
+from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, COUNTS_FLAG, FITS_FLAG, INTERSECT, NULLABLE_FLAG
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import RESULT1, RESULT2
+from constrain.engine.storage.access import push, used
+from constrain.engine.storage.header import RESULT1
 from constrain.engine.storage.jit import njit_inner
+from constrain.engine.storage.links import F_SET_OPERATION, far_call
+from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64
 
 # The rest of a character has no more parts.
 _MOST_PARTS = 8
 
-_NO_REPEAT = _MOST_PARTS + 1
-
 
 @njit_inner(RESULT1)
-def _width(ctx, node):
-    """With how many bytes an expression may begin."""
-    width = int64(0)
-    for word in range(4):
-        width += count_bits(t.first_bytes(ctx)[node, word])
-    return width
+def counting_part(ctx, node):
+    """Of an intersection: ``counter << 32 | which part`` if it has a counter that may be left out; else -1.
 
-
-@njit_inner(RESULT1)
-def _last_repeat(ctx, node):
-    """The repetition at the end of an expression, and how many parts are before it: ``parts << 32 | repetition``."""
-    nodes = t.expressions(ctx)
-    for parts in range(_MOST_PARTS):
-        if nodes[node].kind == REPEAT:
-            return int64(parts) << 32 | node
-        if nodes[node].kind != CONCAT:
-            break
-        node = nodes[node].second
-    return int64(_NO_REPEAT) << 32
-
-
-@njit_inner(RESULT2)
-def _counting_part(ctx, left, right):
-    """Which of two parts counts the characters of the other: 0 or 1; -1 if both may.
-
-    It allows whatever the other one does, so it begins with more bytes.  Where both begin with the same bytes, a
-    pattern has further parts behind its first character, or does not end in a repetition at all.
+    The counter may stand behind the rest of a character.  It may be left out beside what the others hold, if they have
+    no more characters than it counts.
     """
-    ahead = _width(ctx, left) - _width(ctx, right)
-    if ahead == 0:
-        ahead = (_last_repeat(ctx, right) >> 32) - (_last_repeat(ctx, left) >> 32)
-    return int64(0 if ahead > 0 else 1 if ahead < 0 else -1)
+    nodes = t.expressions(ctx)
+    first, count = nodes[node].first, nodes[node].second
+    for i in range(count):
+        counter = t.children(ctx)[first + i]
+        parts = 0
+        while nodes[counter].kind == CONCAT and parts < _MOST_PARTS:
+            counter = nodes[counter].second
+            parts += 1
+        if not nodes[counter].flags & COUNTS_FLAG:
+            continue
+        if nodes[counter].third < 0:
+            return int64(-1)
+        low = nodes[counter].second
+        if low == 1 and parts == 0:
+            # Another part has no string without a character.
+            for j in range(count):
+                if j != i and not nodes[t.children(ctx)[first + j]].flags & NULLABLE_FLAG:
+                    low = int64(0)
+        return int64(-1) if low > 0 else counter << 32 | i
+    return int64(-1)
 
 
 @njit_inner(RESULT1)
 def character_counter(ctx, node):
     """Of an intersection with a counter of characters that may be left out: ``counter << 32 | the other part``; or -1.
 
-    See expressions.FITS_FLAG.  The counter may stand behind the rest of a character.  Which part it is comes first, and
-    whether it may be left out then: in ``c{2,}`` beside ``[a-z]*[0-9]x{0,9}`` the only bound above is no counter's.
+    See expressions.FITS_FLAG.  There is one other part, which is no intersection or complement.
     """
     nodes = t.expressions(ctx)
     if not nodes[node].flags & FITS_FLAG or nodes[node].second != 2:
         return int64(-1)
-    first = nodes[node].first
-    which = _counting_part(ctx, t.children(ctx)[first], t.children(ctx)[first + 1])
-    if which < 0:
+    found = counting_part(ctx, node)
+    if found < 0:
+        return found
+    other = t.children(ctx)[nodes[node].first + 1 - (found & 1)]
+    return int64(-1) if nodes[other].flags & COMPLEX_FLAG else found >> 32 << 32 | other
+
+
+@njit_inner(RESULT1)
+def counter_and_rest(ctx, node):
+    """Of an intersection with a counter of characters that may be left out: ``counter << 32 | all other parts``.
+
+    -1 if it has none; FAIL or LIMIT.
+    """
+    nodes = t.expressions(ctx)
+    if nodes[node].kind != INTERSECT or not nodes[node].flags & FITS_FLAG:
         return int64(-1)
-    part, other = t.children(ctx)[first + which], t.children(ctx)[first + 1 - which]
-    last = _last_repeat(ctx, part)
-    counter = last & 0xFFFFFFFF
-    if last >> 32 == _NO_REPEAT or nodes[counter].third < 0:
-        return int64(-1)
-    if (nodes[part].flags | nodes[other].flags) & COMPLEX_FLAG:
-        return int64(-1)
-    # What it counts is any character.
-    if _width(ctx, nodes[counter].first) < _width(ctx, other):
-        return int64(-1)
-    low = nodes[counter].second
-    if low > 1 or (low == 1 and (last >> 32 > 0 or nodes[other].flags & NULLABLE_FLAG)):
-        return int64(-1)
-    return counter << 32 | other
+    found = counting_part(ctx, node)
+    if found < 0:
+        return found
+    base = used(ctx, t.WORK_STACK)
+    for i in range(nodes[node].second):
+        if i != found & 0xFFFFFFFF and not push(ctx, t.WORK_STACK, t.children(ctx)[nodes[node].first + i]):
+            return int64(FAIL)
+    rest = far_call(ctx, F_SET_OPERATION, int64(INTERSECT), base)
+    return rest if rest < 0 else found >> 32 << 32 | rest

@@ -10,6 +10,7 @@ from __future__ import annotations
 from constrain.engine.automata.expressions import (
     ALL,
     CONCAT,
+    COUNTS_FLAG,
     EMPTY,
     EPSILON,
     FITS_FLAG,
@@ -111,7 +112,8 @@ def _simple_derivative(ctx, expression, byte):
                 return int64(-1)
             if high < 0 and low == 0:
                 return expression
-            fewer = make_repeat(ctx, item, max(low - 1, int64(0)), high - 1 if high > 0 else high)
+            counts = int64(records[first].flags & COUNTS_FLAG)
+            fewer = make_repeat(ctx, item, max(low - 1, int64(0)), high - 1 if high > 0 else high, counts)
             return make_concat(ctx, fewer, rest) if fewer >= 0 else fewer
         if records[first].flags & NULLABLE_FLAG:
             return int64(-1)
@@ -205,7 +207,8 @@ def derivative(ctx, expression, byte):
                 if part == EMPTY:
                     result = int64(EMPTY)
                 else:
-                    rest = make_repeat(ctx, a, max(b - 1, 0), c - 1 if c > 0 else c)
+                    counts = int64(records[expression].flags & COUNTS_FLAG)
+                    rest = make_repeat(ctx, a, max(b - 1, 0), c - 1 if c > 0 else c, counts)
                     if rest < 0:
                         return rest
                     result = make_concat(ctx, part, rest)

@@ -44,11 +44,15 @@ COMPLEX_FLAG = 2 << 8
 # An expression without this flag denotes finitely many strings.
 LOOP_FLAG = 4 << 8
 
-# Of an intersection: a part counts, and every string of the others is a sequence of what it counts.
+# Of an intersection: a part counts (COUNTS_FLAG), and every string of the others is a sequence of what it counts.
 FITS_FLAG = 8 << 8
 
 # A quotation is inside: the expression says something of one grammar's tables only.
 QUOTES_FLAG = 16 << 8
+
+# Of a repetition: it counts the characters of what it is intersected with.  What a pattern repeats has it not, even if
+# it is the same item, so that the two are not confused.
+COUNTS_FLAG = 32 << 8
 
 INHERITED = COMPLEX_FLAG | LOOP_FLAG | QUOTES_FLAG
 """What an expression has if a part of it has."""
@@ -76,7 +80,7 @@ def append_expression(ctx, head, a, b, c, code):
         return int64(FAIL)
     if not room(ctx, t.FIRST_BYTES, 1) or not room(ctx, t.LAST_BYTES, 1) or not room(ctx, t.NECESSARY_BYTES, 1):
         return int64(FAIL)
-    if not room(ctx, t.SHORTEST_LENGTHS, 1) or not room(ctx, t.END_LENGTHS, 1):
+    if not room(ctx, t.SHORTEST_LENGTHS, 1) or not room(ctx, t.END_LENGTHS, 1) or not room(ctx, t.LIFE_LENGTHS, 1):
         return int64(FAIL)
     records = t.expressions(ctx)
     records[expression].flags = head
@@ -87,6 +91,7 @@ def append_expression(ctx, head, a, b, c, code):
     t.liveness(ctx)[expression] = UNKNOWN
     set_used(ctx, t.EXPRESSIONS, expression + 1)
     set_used(ctx, t.LIVENESS, expression + 1)
+    set_used(ctx, t.LIFE_LENGTHS, expression + 1)
     return insert(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS, code)
 
 
@@ -145,8 +150,8 @@ def make_not(ctx, expression):
 
 
 @njit_inner(RESULT3)
-def make_repeat(ctx, expression, low, high):
-    """``expression`` from ``low`` to ``high`` times; ``high`` -1 for no bound."""
+def make_repeat(ctx, expression, low, high, counts):
+    """``expression`` from ``low`` to ``high`` times; ``high`` -1 for no bound; ``counts`` is COUNTS_FLAG, or 0."""
     if high == 0 or expression == EPSILON:
         return int64(EPSILON)
     if expression == EMPTY:
@@ -159,7 +164,7 @@ def make_repeat(ctx, expression, low, high):
     if expression == ALL:
         return int64(ALL)
     flags = (head & INHERITED) | (NULLABLE_FLAG if low == 0 else 0) | (LOOP_FLAG if high < 0 else 0)
-    return intern_expression(ctx, REPEAT | flags, expression, low, high)
+    return intern_expression(ctx, REPEAT | flags | counts, expression, low, high)
 
 
 @njit_inner(RESULT2)

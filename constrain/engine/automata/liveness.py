@@ -6,7 +6,7 @@ Without intersections and complements it has one, unless it is EMPTY.  With them
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.character_counters import character_counter
+from constrain.engine.automata.character_counters import counter_and_rest, counting_part
 from constrain.engine.automata.expressions import (
     ALIVE,
     COMPLEX_FLAG,
@@ -15,6 +15,7 @@ from constrain.engine.automata.expressions import (
     EMPTY,
     INTERSECT,
     NULLABLE_FLAG,
+    UNION,
 )
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage import schemas as t
@@ -34,21 +35,37 @@ _LIMIT = 200_000
 _MOST_BYTES = 1 << 30
 
 
-@njit_inner(types.boolean(CTX, int64))
-def _shows_life(ctx, expression):
-    """Whether an expression, not EMPTY, is seen to have a string, without a search."""
-    records = t.expressions(ctx)
-    flags = records[expression].flags
-    if flags & NULLABLE_FLAG or flags & COMPLEX_FLAG == 0 or t.liveness(ctx)[expression] == ALIVE:
-        return True
-    if flags & 255 != INTERSECT:
-        return False
-    # No string has more characters than bytes.
-    counted = character_counter(ctx, expression)
+@njit_inner(RESULT1)
+def _life_length(ctx, expression):
+    """Of an expression, not EMPTY, that is known to be alive: the bytes of a string of it, LONG if unknown; else -1."""
+    flags = t.expressions(ctx)[expression].flags
+    if flags & NULLABLE_FLAG:
+        return int64(0)
+    if not flags & COMPLEX_FLAG:
+        return int64(t.shortest_lengths(ctx)[expression])
+    return int64(t.life_lengths(ctx)[expression]) if t.liveness(ctx)[expression] == ALIVE else int64(-1)
+
+
+@njit_inner(RESULT1)
+def _life_shown(ctx, expression):
+    """As _life_length, of an intersection that counts also by what stands beside the counter; or FAIL, or LIMIT."""
+    length = _life_length(ctx, expression)
+    if length >= 0:
+        return length
+    counted = counter_and_rest(ctx, expression)
     if counted < 0:
-        return False
-    length = t.shortest_lengths(ctx)[counted & 0xFFFFFFFF]
-    return length < LONG and length <= records[counted >> 32].third
+        return counted
+    # No string has more characters than bytes.
+    rest = counted & 0xFFFFFFFF
+    length = _life_length(ctx, rest) if rest != EMPTY else int64(-1)
+    return length if length < LONG and length <= t.expressions(ctx)[counted >> 32].third else int64(-1)
+
+
+@njit_inner(types.void(CTX, int64, int64))
+def _note_life(ctx, expression, length):
+    """Note that an expression is alive, with a string of so many bytes."""
+    t.liveness(ctx)[expression] = ALIVE
+    t.life_lengths(ctx)[expression] = min(length, int64(LONG))
 
 
 @njit_inner(RESULT1)
@@ -70,15 +87,18 @@ def _bytes_to_go(ctx, expression):
 
 @njit_inner(RESULT1)
 def _whole_counter(ctx, expression):
-    """Of a pattern beside a counter of characters, none of which has begun: ``counter << 32 | pattern``; else -1."""
+    """Of a pattern beside a counter of characters, none of which has begun: ``counter << 32 | pattern``.
+
+    -1 if it is no such thing; FAIL or LIMIT.
+    """
+    counted = counter_and_rest(ctx, expression)
+    if counted < 0:
+        return counted
     record = t.expressions(ctx)[expression]
-    if record.kind != INTERSECT:
-        return int64(-1)
-    counted = character_counter(ctx, expression)
-    counter, pool = counted >> 32, t.children(ctx)
-    if counted < 0 or (pool[record.first] != counter and pool[record.first + 1] != counter):
-        return int64(-1)
-    return counted
+    for i in range(record.second):
+        if t.children(ctx)[record.first + i] == counted >> 32:
+            return counted
+    return int64(-1)
 
 
 @njit_inner(RESULT1)
@@ -110,9 +130,13 @@ def _visit(ctx, expression, before, _unused):
     """Put an expression on the heap that has not been visited, behind the way ``before``; 0, FAIL or LIMIT."""
     # With fewer characters left a pattern has no string that it has not with more, so it is visited with more only.
     counted = _whole_counter(ctx, expression)
+    if counted < -1:
+        return counted
     if _is_within_dead(ctx, counted):
         return int64(0)
-    way = note_way(ctx, t.LIFE_HEAP, expression, int64(0), before, int64(0))
+    # What stands beside the counter has the place of a cost.
+    rest = counted & 0xFFFFFFFF if counted >= 0 else int64(EMPTY)
+    way = note_way(ctx, t.LIFE_HEAP, expression, rest, before, int64(0))
     if way == KNOWN:
         return int64(0)
     if way < 0 or push_way(ctx, t.LIFE_HEAP, _bytes_to_go(ctx, expression), way) < 0:
@@ -124,7 +148,8 @@ def _visit(ctx, expression, before, _unused):
 def _follow(ctx, way):
     """Visit what the bytes lead to from the end of a way; 1 if that shows life, else 0, FAIL or LIMIT.
 
-    Where a byte leads closer to an end the others wait: the expression goes back on the heap.
+    Where a byte leads closer to an end the others wait: the expression goes back on the heap.  Where life is seen, the
+    step becomes the length of a string from the end of the way on.
     """
     here = int64(t.life_ways(ctx)[way].reached)
     to_go = _bytes_to_go(ctx, here)
@@ -137,8 +162,12 @@ def _follow(ctx, way):
             return successor
         if successor == EMPTY:
             continue
-        if _shows_life(ctx, successor):
-            t.liveness(ctx)[successor] = ALIVE
+        length = _life_shown(ctx, successor)
+        if length < -1:
+            return length
+        if length >= 0:
+            _note_life(ctx, successor, length)
+            t.life_ways(ctx)[way].step = length + 1
             return int64(1)
         if t.liveness(ctx)[successor] == DEAD:
             continue
@@ -157,48 +186,20 @@ def _keep_verdicts(ctx, status, way):
     """Note what a search has found out: all on a way to life is alive; an exhausted search has seen only dead ones."""
     found = t.life_ways(ctx)
     if status == 1:
+        length = int64(found[way].step)
         while way >= 0:
-            t.liveness(ctx)[found[way].reached] = ALIVE
+            _note_life(ctx, int64(found[way].reached), length)
+            length += 1
             way = found[way].before
     for i in range(used(ctx, t.LIFE_WAYS)):
         expression = int64(found[i].reached)
         if status == 0:
             t.liveness(ctx)[expression] = DEAD
             continue
-        counted = _whole_counter(ctx, expression)
-        if counted >= 0:
+        if found[i].cost != EMPTY:
+            counted = counting_part(ctx, expression) >> 32 << 32 | int64(found[i].cost)
             # It may be alive with as many characters as it was visited with.
             map_change(ctx, t.DEAD_LENGTH_KEYS, t.DEAD_LENGTHS, _length_key(ctx, counted), int64(-1))
-
-
-@njit_inner(RESULT2)
-def search_live(ctx, expression, _unused):
-    """Whether an expression with intersections or complements inside, and not nullable, is alive; see is_live.
-
-    Best first: what is closest to its end, as far as its parts know, goes on.  A search in the depth would get lost
-    where nearly every byte leads to an expression that is new, as in the format ``regex``.
-    """
-    known = t.liveness(ctx)[expression]
-    if known == ALIVE or known == DEAD:
-        return int64(known == ALIVE)
-    if _shows_life(ctx, expression):
-        t.liveness(ctx)[expression] = ALIVE
-        return int64(1)
-    if _is_within_dead(ctx, _whole_counter(ctx, expression)):
-        t.liveness(ctx)[expression] = DEAD
-        return int64(0)
-    set_used(ctx, t.LIFE_HEAP, 0)
-    set_used(ctx, t.LIFE_WAYS, 0)
-    way = int64(-1)
-    status = _visit(ctx, expression, way, int64(0))
-    while used(ctx, t.LIFE_HEAP) > 0 and status == 0:
-        way = way_of(ctx, heap_pop(ctx, t.LIFE_HEAP))
-        status = _follow(ctx, way)
-    _keep_verdicts(ctx, status, way)
-    return status
-
-
-far_entry(F_LIVE, search_live)
 
 
 @njit_inner(RESULT1)
@@ -221,3 +222,88 @@ def is_live(ctx, expression):
             if live != 1:
                 return live
         expression = records[expression].second
+
+
+@njit_inner(RESULT1)
+def _live_part(ctx, union):
+    """Whether a part of a union is alive; 1, 0, FAIL, or LIMIT if that is not clear."""
+    record = t.expressions(ctx)[union]
+    status = int64(0)
+    for i in range(record.second):
+        live = is_live(ctx, int64(t.children(ctx)[record.first + i]))
+        if live == 1:
+            _note_life(ctx, union, int64(LONG))
+        if live == 1 or live == FAIL:
+            return live
+        if live < 0:
+            status = live
+    return status
+
+
+@njit_inner(RESULT1)
+def _live_beside_counter(ctx, expression):
+    """Whether an intersection is alive: 0 or 1 if that is clear without counting; else -1, or FAIL.
+
+    What stands beside the counter is the same for each count, and is searched once for all of them.
+    """
+    counted = counter_and_rest(ctx, expression)
+    if counted < 0:
+        return counted
+    live = is_live(ctx, counted & 0xFFFFFFFF)
+    if live != 1:
+        return int64(-1) if live == LIMIT else live
+    length = _life_shown(ctx, expression)
+    if length < 0:
+        return length
+    _note_life(ctx, expression, length)
+    return int64(1)
+
+
+@njit_inner(RESULT1)
+def _search(ctx, expression):
+    """Search for a string of an expression; 1 or 0, FAIL or LIMIT."""
+    set_used(ctx, t.LIFE_HEAP, 0)
+    set_used(ctx, t.LIFE_WAYS, 0)
+    way = int64(-1)
+    status = _visit(ctx, expression, way, int64(0))
+    while used(ctx, t.LIFE_HEAP) > 0 and status == 0:
+        way = way_of(ctx, heap_pop(ctx, t.LIFE_HEAP))
+        status = _follow(ctx, way)
+    _keep_verdicts(ctx, status, way)
+    return status
+
+
+@njit_inner(RESULT2)
+def search_live(ctx, expression, _unused):
+    """Whether an expression with intersections or complements inside, and not nullable, is alive; see is_live.
+
+    Best first: what is closest to its end, as far as its parts know, goes on.  A search in the depth would get lost
+    where nearly every byte leads to an expression that is new, as in the format ``regex``.
+    """
+    known = t.liveness(ctx)[expression]
+    if known == ALIVE or known == DEAD:
+        return int64(known == ALIVE)
+    length = _life_shown(ctx, expression)
+    if length < -1:
+        return length
+    if length >= 0:
+        _note_life(ctx, expression, length)
+        return int64(1)
+    counted = _whole_counter(ctx, expression)
+    if counted < -1:
+        return counted
+    if _is_within_dead(ctx, counted):
+        t.liveness(ctx)[expression] = DEAD
+        return int64(0)
+    if t.expressions(ctx)[expression].kind == UNION:
+        status = _live_part(ctx, expression)
+    else:
+        status = _live_beside_counter(ctx, expression)
+        if status == -1:
+            return _search(ctx, expression)
+    if status == 0:
+        t.liveness(ctx)[expression] = DEAD
+    return status
+
+
+far_entry(F_LIVE, search_live)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from constrain.engine.automata import derivatives, liveness, set_operations, summaries  # noqa: F401 (through pointers)
 from constrain.engine.automata.expressions import (
     ALL,
+    COUNTS_FLAG,
     EMPTY,
     FITS_FLAG,
     INTERSECT,
@@ -32,7 +33,8 @@ from constrain.kernels.language import int64, types
     *(OP_EMPTY, OP_LITERAL, OP_SET, OP_CONCAT, OP_UNION, OP_INTERSECT, OP_NOT, OP_REPEAT, OP_STORE, OP_KEEP, OP_FIT),
     OP_WORD,
     OP_QUOTATION,
-) = range(13)
+    OP_COUNT,
+) = range(14)
 """Operations of the postfix program that programs.py writes for the lexemes; ``~register`` loads a register."""
 
 
@@ -41,10 +43,9 @@ def build_expressions(ctx, program, registers):
     """Run a postfix program and leave the values it ends with in the registers; returns 0 or FAIL.
 
     ``program`` is int32: an operation and its operands (LITERAL offset length; SET index; CONCAT,
-    UNION, INTERSECT, FIT count; REPEAT low high; QUOTATION low high
-    depth; WORD register offset length, which puts letters before the value on
-    the stack, each byte ``b`` the value of ``register + b``; STORE and KEEP register, of which the second leaves the
-    value on the stack; ``~register`` to load it).
+    UNION, INTERSECT, FIT count; REPEAT and COUNT low high; QUOTATION low high depth; WORD register offset length, which
+    puts letters before the value on the stack, each byte ``b`` the value of ``register + b``; STORE and KEEP register,
+    of which the second leaves the value on the stack; ``~register`` to load it).
     """
     set_used(ctx, WORK_STACK, 0)
     if used(ctx, EXPRESSION_HASHES) == 0:
@@ -85,8 +86,10 @@ def build_expressions(ctx, program, registers):
             expression = make_not(ctx, work_stack(ctx)[top - 1])
             top -= 1
             pc += 1
-        elif op == OP_REPEAT:
-            expression = make_repeat(ctx, work_stack(ctx)[top - 1], int64(program[pc + 1]), int64(program[pc + 2]))
+        elif op == OP_REPEAT or op == OP_COUNT:
+            counts = int64(COUNTS_FLAG if op == OP_COUNT else 0)
+            low, high = int64(program[pc + 1]), int64(program[pc + 2])
+            expression = make_repeat(ctx, work_stack(ctx)[top - 1], low, high, counts)
             top -= 1
             pc += 3
         elif op == OP_CONCAT:

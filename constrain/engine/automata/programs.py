@@ -11,6 +11,7 @@ import numpy as np
 
 from constrain.engine.automata.operations import (
     OP_CONCAT,
+    OP_COUNT,
     OP_EMPTY,
     OP_FIT,
     OP_INTERSECT,
@@ -220,7 +221,8 @@ class LexemeProgram:
                 self.registers = register + 1
                 shared[id(node)] = ~register
                 if kind is Repeat:
-                    stack.append((OP_REPEAT, node.low, -1 if node.high is None else node.high, OP_KEEP, register))
+                    operation = OP_COUNT if node.counts else OP_REPEAT
+                    stack.append((operation, node.low, -1 if node.high is None else node.high, OP_KEEP, register))
                 else:
                     stack.append((OP_NOT, OP_KEEP, register))
                 stack.append(node.item)

@@ -9,6 +9,7 @@ from constrain.engine.automata.expressions import (
     COMPLEX_FLAG,
     CONCAT,
     EMPTY,
+    EPSILON,
     FITS_FLAG,
     INHERITED,
     INTERSECT,
@@ -191,6 +192,8 @@ def make_set_operation(ctx, kind, base):
     if n == 1:
         return tmp[base]
     if kind == INTERSECT:
+        if tmp[base] == EPSILON:
+            return int64(EPSILON if nullable else EMPTY)
         if flags & COMPLEX_FLAG and _contradicts_itself(ctx, base, n):
             return int64(EMPTY)
         flags |= COMPLEX_FLAG | fits

@@ -19,6 +19,7 @@ import numpy as np
 from constrain.engine.automata.expressions import (
     ALL,
     CONCAT,
+    COUNTS_FLAG,
     EMPTY,
     EPSILON,
     FITS_FLAG,
@@ -32,6 +33,7 @@ from constrain.engine.automata.expressions import (
 )
 from constrain.engine.automata.operations import (
     OP_CONCAT,
+    OP_COUNT,
     OP_EMPTY,
     OP_FIT,
     OP_INTERSECT,
@@ -174,7 +176,7 @@ class Transplant:
                 UNION: (OP_UNION, len(parts)),
                 INTERSECT: (OP_FIT if head & FITS_FLAG else OP_INTERSECT, len(parts)),
                 NOT: (OP_NOT,),
-                REPEAT: (OP_REPEAT, b, c),
+                REPEAT: (OP_COUNT if head & COUNTS_FLAG else OP_REPEAT, b, c),
                 QUOTATION: (OP_QUOTATION, a, b, c),
             }[kind]
             code += [OP_STORE, registers[expression]]

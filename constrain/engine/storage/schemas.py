@@ -99,6 +99,8 @@ END_LENGTHS, end_lengths = _table("lengths to an end of expressions", 2048, np.i
 """By expression, in bytes: so many complete any beginning of a string of it; LONG if unknown."""
 LIVENESS, liveness = _table("liveness of expressions", 2048, np.uint8)
 """By expression: UNKNOWN, ALIVE or DEAD (automata/expressions.py)."""
+LIFE_LENGTHS, life_lengths = _table("lengths of found strings", 2048, np.int32)
+"""By expression: of one that was searched for and is ALIVE, how many bytes the string that was found has, or LONG."""
 EXPRESSION_HASHES, expression_hashes = _table("hash codes of expressions", 2048, np.int32)
 """By expression: the hash code that it is interned by.  All tables of codes and buckets are alike (hashing.py)."""
 EXPRESSION_BUCKETS, expression_buckets = _table("expression buckets", 8192, np.int32, hashes=EXPRESSION_HASHES)
@@ -468,6 +470,7 @@ EXPRESSION_TABLES = (
     SHORTEST_LENGTHS,
     END_LENGTHS,
     LIVENESS,
+    LIFE_LENGTHS,
     EXPRESSION_HASHES,
 )
 # Tables that fill up together.

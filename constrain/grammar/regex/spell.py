@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from constrain.grammar.regex.automaton import Sizes
@@ -38,6 +38,34 @@ def _encoded(encode_char: Encoder, points: CodePoints) -> Regular:
     return encode_char(points)
 
 
+# Few alternatives are written as they stand.
+_MANY = 16
+
+
+def _by_first_set(items: Sequence[Node]) -> tuple[dict[CodePoints, list[tuple[Node, ...]]], Sequence[Node]]:
+    """Of many alternatives those that begin with the same set of characters, by that set: what follows; and the others.
+
+    A set may have a thousand derivatives, which are then made once and not once for each alternative.
+    """
+    if len(items) < _MANY:
+        return {}, items
+    together: dict[CodePoints, list[tuple[Node, ...]]] = {}
+    for item in items:
+        if type(item) is Seq and type(item.items[0]) is Chars:
+            together.setdefault(item.items[0].points, []).append(item.items[1:])
+    together = {
+        points: rests
+        for points, rests in together.items()
+        if len(rests) > 1 and (len(points) > 1 or points[0][0] < points[0][1])
+    }
+    apart = [
+        item
+        for item in items
+        if type(item) is not Seq or type(item.items[0]) is not Chars or item.items[0].points not in together
+    ]
+    return together, apart
+
+
 class Speller:
     """Turns plain nodes into bytes; ``encode_char`` says how the code points of a set are written.
 
@@ -67,12 +95,15 @@ class Speller:
             return self._spell_seq(node.items)  # type: ignore[attr-defined]
         if kind is Alt:
             # Loops rather than comprehensions: one frame less per level of nesting.
+            together, apart = _by_first_set(node.items)  # type: ignore[attr-defined]
             parts = []
-            for item in node.items:  # type: ignore[attr-defined]
+            for first, rests in together.items():
+                parts.append(concat(self.characters(first), union(*map(self._spell_seq, rests))))
+            for item in apart:
                 if item is not NIL:
                     parts.append(self.spell(item))  # noqa: PERF401
             one = union(*parts)
-            return optional(one) if len(parts) < len(node.items) else one  # type: ignore[attr-defined]
+            return optional(one) if any(item is NIL for item in apart) else one
         assert type(node) is Meet
         inside = self.spell(node.filter)
         return meet(self.spell(node.item), inside, node.negated, self.spell(ANYTHING))

@@ -114,7 +114,7 @@ def _relaxed(ctx, node, how):
             if felt < least:
                 return node
             ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], felt)
-        return make_repeat(ctx, item, nodes[node].second, int64(-1))
+        return make_repeat(ctx, item, nodes[node].second, int64(-1), int64(0))
     if kind != CONCAT and (kind != UNION or nodes[node].second > _MOST_PARTS or depth > _UNION_DEPTH):
         return node
     # The parts are put on the stack, and made into one again.
@@ -182,7 +182,7 @@ def _relaxed_member(ctx, node, how):
         if not is_bound or nodes[head].third < how or nodes[head].flags & COMPLEX_FLAG:
             return node
         ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], nodes[head].third * t.shortest_lengths(ctx)[nodes[head].first])
-        free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1))
+        free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1), int64(0))
         return make_concat(ctx, free, tail) if free >= 0 else free
     if how == BLANKS or nodes[node].kind < CONCAT:
         return node

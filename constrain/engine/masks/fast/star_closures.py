@@ -251,7 +251,7 @@ def _loop_of(ctx, lexer_state, _unused):
         width += count_bits(begins[item, word])
     if width < _LEAST_BYTES:
         return int64(-1)
-    star = make_repeat(ctx, item, int64(0), int64(-1))
+    star = make_repeat(ctx, item, int64(0), int64(-1), int64(0))
     return star << 32 | most if star >= 0 else star
 
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from constrain.grammar.json_schema.document.document import Document, Location, Resource, escape, join, type_name
 from constrain.grammar.json_schema.document.drafts import ANNOTATIONS
 from constrain.grammar.json_schema.document.identified import subschemas
+from constrain.grammar.json_schema.document.metaschemas import metaschema
 from constrain.grammar.json_schema.document.places import Handle
 
 Result = TypeVar("Result")
@@ -133,18 +134,7 @@ class References:
         return found
 
     def _retrieve(self, uri: str, location: Location, keyword: str) -> Resource:
-        assert isinstance(location.schema, dict)
-        reference = location.schema[keyword]
-        if self._registry is None:
-            location.fail(
-                f"{keyword} {reference!r} leads to another document: remote references are looked up in a registry, "
-                "and none was given",
-                keyword,
-            )
-        try:
-            contents = self._registry.get_or_retrieve(uri).value.contents
-        except LookupError:
-            location.fail(f"{keyword} {reference!r} leads to a remote document that is not in the registry", keyword)
+        contents = self._contents(uri, location, keyword)
         dialect = self._document.root.resource.dialect
         resource = Resource(self._document, contents, f"{uri}#", uri, dialect)
         self._by_uri[uri] = resource
@@ -152,6 +142,25 @@ class References:
             resource = self._by_uri[uri] = self._document.own_resource(contents, resource.pointer, resource)
             self._index(resource)
         return resource
+
+    def _contents(self, uri: str, location: Location, keyword: str) -> Any:
+        """Another document.  Those of the drafts are known; a registry may have others in their place."""
+        if self._registry is not None:
+            try:
+                return self._registry.get_or_retrieve(uri).value.contents
+            except LookupError:
+                pass
+        known = metaschema(uri)
+        if known is not None:
+            return known
+        assert isinstance(location.schema, dict)
+        reference = f"{keyword} {location.schema[keyword]!r}"
+        if self._registry is not None:
+            location.fail(f"{reference} leads to a remote document that is not in the registry", keyword)
+        location.fail(
+            f"{reference} leads to another document: remote references are looked up in a registry, and none was given",
+            keyword,
+        )
 
     def _index(self, root: Resource) -> None:
         if id(root.schema) in self._indexed:

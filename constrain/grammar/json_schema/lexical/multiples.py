@@ -80,8 +80,7 @@ def least_common_multiple(numbers: Sequence[Decimal], pointer: str) -> Decimal:
         common = lcm(common, whole * 10 ** (places - scale))
         if common >= _TOO_LARGE:
             raise LimitError(
-                f"at {pointer}: what is a multiple of all {len(scaled)} numbers has more than "
-                f"{MAX_COMMON_DIGITS:,} digits"
+                f"what is a multiple of all {len(scaled)} numbers has more than {MAX_COMMON_DIGITS:,} digits", pointer
             )
     return Decimal((0, Decimal(common).as_tuple().digits, -places))
 

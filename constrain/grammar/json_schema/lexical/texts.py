@@ -8,14 +8,16 @@ language of what stands between the quotes of a JSON string, :func:`plain` the s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, permutations
 
 from constrain.grammar import utf8
 from constrain.grammar.derivatives import Automaton, example
 from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.json_schema.lexical.formats.named import format_language
+from constrain.grammar.json_schema.lexical.formats.relations import exclude_each_other, is_part
 from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME, is_idn_hostname
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY, Spelling
@@ -151,11 +153,32 @@ def without(text: Text) -> Text:
     return ALL_TEXTS if text == NO_TEXTS else Without(text)
 
 
+def includes(outer: Text, inner: Text) -> bool:
+    """Whether a set is seen at once to hold all strings of another one; what formats have in common is known."""
+    if outer == inner:
+        return True
+    if isinstance(outer, Without):
+        if isinstance(inner, Without):
+            return includes(inner.item, outer.item)
+        outer = outer.item
+        return isinstance(outer, Format) and isinstance(inner, Format) and exclude_each_other(outer.name, inner.name)
+    return isinstance(outer, Format) and isinstance(inner, Format) and is_part(inner.name, outer.name)
+
+
+def _of_formats(texts: Iterable[Text]) -> list[Text]:
+    return [text for text in texts if isinstance(text.item if isinstance(text, Without) else text, Format)]
+
+
 def every(*texts: Text) -> Text:
     """The intersection."""
     flat: dict[Text, None] = {}
     for text in texts:
         flat.update(dict.fromkeys(text.items if isinstance(text, Every) else (text,)))
+    for one, other in permutations(_of_formats(flat), 2):
+        if includes(without(one), other):
+            return NO_TEXTS
+        if includes(one, other):
+            flat.pop(one, None)
     if NO_TEXTS in flat:
         return NO_TEXTS
     return next(iter(flat)) if len(flat) == 1 else Every(tuple(flat))
@@ -166,6 +189,11 @@ def some(*texts: Text) -> Text:
     flat: dict[Text, None] = {}
     for text in texts:
         flat.update(dict.fromkeys(text.items if isinstance(text, Some) else (text,)))
+    for one, other in permutations(_of_formats(flat), 2):
+        if includes(other, without(one)):
+            return ALL_TEXTS
+        if includes(other, one):
+            flat.pop(one, None)
     if ALL_TEXTS in flat:
         return ALL_TEXTS
     return next(iter(flat)) if len(flat) == 1 else Some(tuple(flat))

@@ -63,8 +63,7 @@ class Budget:
         self._work += work
         if self._work > self.max_work:
             raise LimitError(
-                f"at {pointer}: combining the alternatives of this schema takes more than {self.max_work} steps "
-                "(max_work)"
+                f"combining the alternatives of this schema takes more than {self.max_work} steps (max_work)", pointer
             )
 
 
@@ -77,7 +76,7 @@ def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Norm
     if not right.nodes:
         return right
     if min(len(left.nodes), len(right.nodes)) > len(ANY.nodes) and len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
-        raise LimitError(f"at {pointer}: too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})")
+        raise LimitError(f"too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})", pointer)
     if len(left.nodes) > 1 and len(right.nodes) > 1:
         left, right = _with_fewer_strings(left, right)
     nodes: list[Node] = []
@@ -266,7 +265,7 @@ def _kinds(normal: Normal) -> str:
 def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
     """Each alternative once, without those that are part of another one."""
     if len(nodes) > MAX_NODES and sum(getattr(node, "constant", None) is None for node in nodes) > MAX_NODES:
-        raise LimitError(f"at {pointer}: more than {MAX_NODES} alternatives")
+        raise LimitError(f"more than {MAX_NODES} alternatives", pointer)
     if len(nodes) < 2:
         return tuple(nodes)
     unique: dict[object, Node] = {}

@@ -122,7 +122,7 @@ def _arrays(node: ArrayNode) -> list[Node]:
     if node.high is not None:
         out.append(ArrayNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
     if len(node.prefix) > MAX_PREFIX:
-        raise LimitError(f"at {pointer}: the complement of more than {MAX_PREFIX} items, each with a schema of its own")
+        raise LimitError(f"the complement of more than {MAX_PREFIX} items, each with a schema of its own", pointer)
     for index, handle in enumerate(node.prefix):
         if handle:
             # Below the least length, an array that is too short to have the item is wrong as well.

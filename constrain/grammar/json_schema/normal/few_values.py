@@ -300,8 +300,11 @@ _EASIER: dict[Text, Text] = {
 
 
 @lru_cache(maxsize=1024)
-def few_words(text: Text, most: int) -> list[str]:
-    """Strings of a set, as many as asked for or all there are; short ones where these are found soon."""
+def few_words(text: Text, most: int, steps: int = _MOST_STEPS) -> list[str]:
+    """Strings of a set, as many as asked for or all there are; short ones where these are found soon.
+
+    Raises LimitError if that takes more than about so many steps.
+    """
     excluded = _words_excluded(text)
     if excluded is not None:
         others = (word for number in count() if (word := _letters(number)) not in excluded)
@@ -310,7 +313,7 @@ def few_words(text: Text, most: int) -> list[str]:
     if isinstance(text, Every):
         easier = every(*(_EASIER.get(item, item) for item in text.items))
     if easier is not text and easier != text:
-        some = few_words(easier, most)
+        some = few_words(easier, most, steps)
         if len(some) == most:
             return some
     language = plain(text)
@@ -318,7 +321,7 @@ def few_words(text: Text, most: int) -> list[str]:
     if found is None and most <= _FEW_WORDS:
         found = find_words(language, most, _SHORT_LOOK)
     if found is None:
-        found = Automaton(language).first_words(most, _MOST_STEPS)
+        found = Automaton(language).first_words(most, steps)
     if found is None:
         raise LimitError(f"whether there are {most} different strings with {text} is not clear")
     return [word.decode() for word in found]
@@ -354,7 +357,7 @@ def _numbers(node: NumberNode, most: int) -> list[Instance]:
             if len(found) >= most:
                 break
         if tried > _MOST_STEPS:
-            raise LimitError(f"at {node.pointer}: whether there are {most} different numbers is not clear")
+            raise LimitError(f"whether there are {most} different numbers is not clear", node.pointer)
     return found
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 
 from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.multiples import is_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, is_integral
 from constrain.grammar.json_schema.lexical.strings import is_text
-from constrain.grammar.json_schema.lexical.texts import contains, members, without
+from constrain.grammar.json_schema.lexical.texts import contains, includes, members, without
 from constrain.grammar.json_schema.normal.nodes import (
     ArrayNode,
     BooleanNode,
@@ -158,15 +159,16 @@ def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
         if not values:
             return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
     terms = left.terms
-    if right.terms:
-        # The same set counts once, wherever it is said.
-        known = {term.text: term for term in terms}
-        terms += tuple([term for term in right.terms if term.text not in known])
-        if known:
-            for term in right.terms:
-                other = known.get(without(term.text))
-                if other is not None:
-                    return Conflict(f"{other} contradicts {term}", term.pointer)
+    if right.terms and terms:
+        for term, other in product(right.terms, terms):
+            if includes(without(other.text), term.text):
+                return Conflict(f"{other} contradicts {term}", term.pointer)
+        # What a set says that includes another one counts there only, wherever it is said.
+        new = [term for term in right.terms if not any(includes(term.text, other.text) for other in terms)]
+        kept = [other for other in terms if not any(includes(other.text, term.text) for term in new)]
+        terms = (*kept, *new)
+    else:
+        terms += right.terms
     return string_node(left.pointer, most(left.low, right.low), least(left.high, right.high), terms, values)
 
 

@@ -55,6 +55,6 @@ def check_values(values: list[Any] | tuple[Any, ...], pointer: str) -> None:
         if depth > MAX_VALUE_DEPTH + 1:
             raise SchemaError(f"a value is nested more than {MAX_VALUE_DEPTH} levels deep", pointer)
         if size > MAX_VALUES:
-            raise LimitError(f"at {pointer}: more than {MAX_VALUES:,} values, those in arrays and objects counted")
+            raise LimitError(f"more than {MAX_VALUES:,} values, those in arrays and objects counted", pointer)
         sizes[id(value)] = (depth, size)
         todo.pop()

@@ -46,7 +46,7 @@ def key_classes(node: ObjectNode) -> list[KeyClass]:
             if not is_surely_empty(outside):
                 parts.append((outside, handle, meets))
         if len(parts) > MAX_CLASSES:
-            raise LimitError(f"at {node.pointer}: its patterns tell more than {MAX_CLASSES} classes of keys apart")
+            raise LimitError(f"its patterns tell more than {MAX_CLASSES} classes of keys apart", node.pointer)
         classes = parts
 
     for rule in node.rules:

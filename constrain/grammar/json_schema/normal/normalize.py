@@ -96,7 +96,7 @@ class Normalizer:
             self._conjunctions += 1
             most = MAX_CONJUNCTIONS * max(USUAL_WORK, self._budget.max_work) // USUAL_WORK
             if self._conjunctions > most:
-                raise LimitError(f"at {handle[0].pointer}: more than {most} combinations of schemas (max_work)")
+                raise LimitError(f"more than {most} combinations of schemas (max_work)", handle[0].pointer)
             result = ANY
             for place in handle:
                 result = intersect(result, self.normal(place.handle), place.pointer, self._budget)

@@ -133,7 +133,7 @@ def _object(assertions: Assertions, location: Location, tracking: bool, names_of
     rules: tuple[KeyRule, ...] = ()
     if assertions.patterns:
         if len(properties) * len(assertions.patterns) > MAX_MATCHES:
-            raise LimitError(f"at {pointer}: more than {MAX_MATCHES} pairs of a property and a pattern")
+            raise LimitError(f"more than {MAX_MATCHES} pairs of a property and a pattern", pointer)
         properties = {name: bound_by_rules(value, assertions.patterns, name) for name, value in properties.items()}
         rules = tuple(rule for rule in assertions.patterns if rule.value)
         if additional:

@@ -229,7 +229,7 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None else node.high.value
     if low > MAX_DIFFERENT:
-        raise LimitError(f"{node.low} beside uniqueItems (at {node.unique}): it can be at most {MAX_DIFFERENT}")
+        raise LimitError(f"{node.low} beside uniqueItems: it can be at most {MAX_DIFFERENT}", node.unique)
     few = FewValues(context.normal, other_classes)
     if node.prefix or node.contains:
         if len(node.contains) > 1 and high is not None:

@@ -124,7 +124,7 @@ class DifferentValues:
         if len(several) < MIN_LISTED or self.written.any_order or layout.inner is None:
             return [], nodes
         if len(several) > MAX_LISTED:
-            raise LimitError(f"at {several[0].pointer}: uniqueItems over more than {MAX_LISTED} arrays and objects")
+            raise LimitError(f"uniqueItems over more than {MAX_LISTED} arrays and objects", several[0].pointer)
         known = set(several)
         left = [node for node in several if not any(value in others for value in self.few.of_node(node, 1))]
         language = listed_language(left, layout.inner, self.written.refuse)

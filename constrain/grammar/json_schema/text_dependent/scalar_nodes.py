@@ -56,7 +56,7 @@ def only(node: Node, values: Sequence[Instance]) -> Node:
     if isinstance(node, NumberNode):
         numbers = [number for value in values if (number := decimal(value.content)) is not None]
         if len(numbers) < len(values):
-            raise LimitError(f"at {node.pointer}: a number of more than 10,000 digits that has to come again")
+            raise LimitError("a number of more than 10,000 digits that has to come again", node.pointer)
         if len(numbers) == 1:
             return single_number(node, numbers[0])
         return NumberNode(node.pointer, node.form, values=tuple(numbers), has_fraction=node.has_fraction)

@@ -333,5 +333,5 @@ class _Automaton:
             if self._has(handle, enough):
                 found = True
             elif self._values.few.of(handle, 1):
-                raise LimitError(f"at {node.unique}: an item beyond the number of different values of its schema")
+                raise LimitError("an item beyond the number of different values of its schema", node.unique)
         return found

@@ -86,7 +86,7 @@ class Symbols:
         known = self._known.get(state)
         if known is None:
             if len(self._known) >= self.limit:
-                raise LimitError(f"at {self.pointer}: {self.keyword} needs more than {self.limit} states")
+                raise LimitError(f"{self.keyword} needs more than {self.limit} states", self.pointer)
             known = self._known[state] = self.builder.nonterminal(self.pointer)
         return known
 

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
 from typing import Any
 
+from constrain.grammar.ir import PlacedName
 from constrain.grammar.json_schema.document.document import Location
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.constants import constant
@@ -111,8 +112,12 @@ def scalar(node: Node, refuse: Refuse, notation: Notation) -> Regular | Conflict
     return NULL
 
 
-def scalar_name(node: Node) -> str:
+def scalar_name(node: Node) -> PlacedName:
     """What the engine calls the lexeme of a scalar: where it comes from, and all that could make it empty."""
+    return PlacedName(_scalar_name(node), node.pointer)
+
+
+def _scalar_name(node: Node) -> str:
     if isinstance(node, NumberNode) and (node.divisors or node.not_divisors):
         numbers = [f"multipleOf {each.value} (at {each.pointer})" for each in node.divisors]
         numbers += [f"no multipleOf {each.value} (at {each.pointer})" for each in node.not_divisors]
