@@ -26,7 +26,7 @@ from __future__ import annotations
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix
-from constrain.engine.storage.header import BUDGET, CTX, RESULT1, RESULT2, RESULT3
+from constrain.engine.storage.header import BUDGET, CTX, RESULT1, RESULT2, RESULT4
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DESCRIBE, F_SET_OPERATION, far_call
 from constrain.engine.storage.statuses import FAIL, LIMIT
@@ -149,7 +149,7 @@ def make_not(ctx, expression):
     return intern_expression(ctx, NOT | COMPLEX_FLAG | LOOP_FLAG | nullable, expression, 0, 0)
 
 
-@njit_inner(RESULT3)
+@njit_inner(RESULT4)
 def make_repeat(ctx, expression, low, high, counts):
     """``expression`` from ``low`` to ``high`` times; ``high`` -1 for no bound; ``counts`` is COUNTS_FLAG, or 0."""
     if high == 0 or expression == EPSILON:

@@ -14,6 +14,7 @@ RESULT0 = int64(CTX)
 RESULT1 = int64(CTX, int64)
 RESULT2 = int64(CTX, int64, int64)
 RESULT3 = int64(CTX, int64, int64, int64)
+RESULT4 = int64(CTX, int64, int64, int64, int64)
 """Signatures of kernels that return a result or a status (statuses.py)."""
 
 OPEN = 1 << 40
