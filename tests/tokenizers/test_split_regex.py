@@ -136,3 +136,10 @@ def test_categories_agree_with_classes():
     for initial, kind in (("M", uc.MARK), ("N", uc.NUMBER), ("P", uc.PUNCTUATION), ("S", uc.SYMBOL)):
         members = np.isin(categories, [number for name, number in numbers.items() if name[0] == initial])
         assert np.array_equal(members, classes == kind)
+
+
+def test_long_patterns_take_a_set_for_each_character_once():
+    with pytest.raises(TokenizerError, match="too large"):
+        compile_split("|".join(f"ab{number}" for number in range(50_000)))
+    with pytest.raises(TokenizerError, match="more than 128 different characters"):
+        compile_split("".join(map(chr, range(0x4E00, 0x4F00))))

@@ -30,6 +30,9 @@ _LARGEST_COUNT = 1000
 _ESCAPES = {"n": 0x0A, "r": 0x0D, "t": 0x09, "f": 0x0C, "v": 0x0B, "a": 0x07, "e": 0x1B, "0": 0}
 
 
+_MOST_LITERALS = 128
+
+
 def parse_split(regex: str, line_anchors: bool = False) -> Node:
     """The tree of a pattern; with ``line_anchors`` ``^`` and ``$`` hold at every line's ends, as in Oniguruma."""
     return _Parser(regex, line_anchors).parse()
@@ -56,6 +59,7 @@ class _Parser:
         self._depth = 0
         self._ignore_case = False
         self._line_anchors = line_anchors
+        self._literals: dict[tuple[int, bool], Members] = {}
 
     def parse(self) -> Node:
         node = self._alternatives()
@@ -153,7 +157,7 @@ class _Parser:
         if char in "*+?":
             self._pos -= 1
             raise self._error(f"nothing to repeat in front of {char}")
-        return ("set", self._literal(ord(char)))
+        return ("set", self._lone_literal(ord(char)))
 
     def _group(self) -> Node:
         before = self._ignore_case
@@ -264,7 +268,7 @@ class _Parser:
         start = self._pos
         code = self._code_point()
         if code is not None:
-            return self._literal(code)
+            return self._lone_literal(code) if alone else self._literal(code)
         self._pos = start
         char = self._next()
         if char in "pP":
@@ -291,6 +295,16 @@ class _Parser:
             self._pos = place
             raise self._error(f"property {name!r} is not supported")
         return ~members if negated else members
+
+    def _lone_literal(self, code: int) -> Members:
+        """The same set each time: it takes a megabyte."""
+        key = code, self._ignore_case
+        if key not in self._literals:
+            if len(self._literals) >= _MOST_LITERALS:
+                raise self._error(f"more than {_MOST_LITERALS} different characters, which is not supported,")
+            self._literals[key] = self._literal(code)
+            self._literals[key].flags.writeable = False
+        return self._literals[key]
 
     def _literal(self, code: int) -> Members:
         return self._folded(members_of_ranges(((code, code),)))
