@@ -79,7 +79,7 @@ def test_ids(pairs, complete):
         for token in (left, right, left + right) if complete else (left, right):
             ids.setdefault(token, 3 * len(ids))
     right_ones = all(is_merge(pair, ids) for pair in pairs)
-    assert right_ones == all({left, right, left + right} <= ids.keys() for left, right in pairs)
+    assert right_ones == all(left and right and {left, right, left + right} <= ids.keys() for left, right in pairs)
     if not right_ones or "" in ids:
         if not right_ones:
             with pytest.raises(ValueError, match="not a pair"):
