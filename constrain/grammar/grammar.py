@@ -521,7 +521,7 @@ class Grammar:
             text = _json_of(tools)
             # A number is written out: 1 and True are the same key.
             thoughts = reasoning if isinstance(reasoning, bool) else str(reasoning)
-            options = style, tool_choice, parallel, thoughts, reasoning_begun, property_order, closed, special_tokens
+            options = style, choice, parallel, thoughts, reasoning_begun, property_order, closed, special_tokens
             return cls(ir, None if text is None else ("tools", text, *options))
 
     @classmethod

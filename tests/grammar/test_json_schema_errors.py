@@ -319,8 +319,8 @@ def test_separators_in_a_list() -> None:
 
 
 def test_which_string_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grammar_tables, "_WORK_PER_CALL", 2_000)
-    monkeypatch.setattr(loading, "_WORK_OF_A_LEXEME", 500)
+    monkeypatch.setattr(grammar_tables, "_WORK_PER_CALL", 300)
+    monkeypatch.setattr(loading, "_WORK_OF_A_LEXEME", 100)
     patterns = (
         r"^arn:(aws[a-zA-Z-]*)?:lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:(runtime/|function:)"
         r"[a-zA-Z0-9-_]+(:(\$LATEST(\.PUBLISHED)?|[a-zA-Z0-9-_])+)?$",

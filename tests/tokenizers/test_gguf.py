@@ -167,7 +167,7 @@ def broken(metadata, key, value):
         ("tokenizer.ggml.merges", None, "merges is missing"),
         ("tokenizer.ggml.merges", ["a"], "merge 0, 'a'"),
         ("tokenizer.ggml.merges", ["a zzz"], "merge 0"),
-        ("tokenizer.ggml.merges", ["a b", "a"], "merge 1, 'a'"),
+        ("tokenizer.ggml.merges", ["e r", "a"], "merge 1, 'a'"),
         ("tokenizer.ggml.eos_token_id", "x", "eos_token_id is no id"),
         ("tokenizer.ggml.add_bos_token", 1, "add_bos_token is no boolean"),
     ],

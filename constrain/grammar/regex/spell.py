@@ -51,19 +51,18 @@ def _by_first_set(items: Sequence[Node]) -> tuple[dict[CodePoints, list[tuple[No
         return {}, items
     together: dict[CodePoints, list[tuple[Node, ...]]] = {}
     for item in items:
-        if type(item) is Seq and type(item.items[0]) is Chars:
-            together.setdefault(item.items[0].points, []).append(item.items[1:])
-    together = {
-        points: rests
-        for points, rests in together.items()
-        if len(rests) > 1 and (len(points) > 1 or points[0][0] < points[0][1])
-    }
-    apart = [
-        item
-        for item in items
-        if type(item) is not Seq or type(item.items[0]) is not Chars or item.items[0].points not in together
-    ]
-    return together, apart
+        points = _first_set(item)
+        if points:
+            together.setdefault(points, []).append(item.items[1:])  # type: ignore[attr-defined]
+    together = {points: rests for points, rests in together.items() if len(rests) > 1}
+    return together, [item for item in items if _first_set(item) not in together]
+
+
+def _first_set(node: Node) -> CodePoints:
+    """The set of several characters that a sequence begins with; an empty one if it begins otherwise."""
+    first = node.items[0] if type(node) is Seq and node.items else None
+    points: CodePoints = first.points if type(first) is Chars else ()
+    return points if len(points) > 1 or (points and points[0][0] < points[0][1]) else ()
 
 
 class Speller:

@@ -8,7 +8,6 @@ language of what stands between the quotes of a JSON string, :func:`plain` the s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
@@ -165,8 +164,9 @@ def includes(outer: Text, inner: Text) -> bool:
     return isinstance(outer, Format) and isinstance(inner, Format) and is_part(inner.name, outer.name)
 
 
-def _of_formats(texts: Iterable[Text]) -> list[Text]:
-    return [text for text in texts if isinstance(text.item if isinstance(text, Without) else text, Format)]
+def is_of_format(text: Text) -> bool:
+    """Whether a set is a format or the complement of one."""
+    return isinstance(text.item if isinstance(text, Without) else text, Format)
 
 
 def every(*texts: Text) -> Text:
@@ -174,7 +174,7 @@ def every(*texts: Text) -> Text:
     flat: dict[Text, None] = {}
     for text in texts:
         flat.update(dict.fromkeys(text.items if isinstance(text, Every) else (text,)))
-    for one, other in permutations(_of_formats(flat), 2):
+    for one, other in permutations(filter(is_of_format, flat), 2):
         if includes(without(one), other):
             return NO_TEXTS
         if includes(one, other):
@@ -189,7 +189,7 @@ def some(*texts: Text) -> Text:
     flat: dict[Text, None] = {}
     for text in texts:
         flat.update(dict.fromkeys(text.items if isinstance(text, Some) else (text,)))
-    for one, other in permutations(_of_formats(flat), 2):
+    for one, other in permutations(filter(is_of_format, flat), 2):
         if includes(other, without(one)):
             return ALL_TEXTS
         if includes(other, one):

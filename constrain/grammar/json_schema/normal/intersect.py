@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from itertools import product
 
 from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.multiples import is_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, is_integral
 from constrain.grammar.json_schema.lexical.strings import is_text
-from constrain.grammar.json_schema.lexical.texts import contains, includes, members, without
+from constrain.grammar.json_schema.lexical.texts import contains, includes, is_of_format, members, without
 from constrain.grammar.json_schema.normal.nodes import (
     ArrayNode,
     BooleanNode,
@@ -149,6 +148,24 @@ def number_fits(value: Decimal, node: NumberNode) -> bool:
 # -- strings -------------------------------------------------------------------------------------
 
 
+def _terms(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...] | Conflict:
+    """What is said of a string on both sides.  What a set says that includes another one counts there only."""
+    known = {term.text: term for term in left}
+    formats = [term for term in left if is_of_format(term.text)]
+    new = []
+    for term in right:
+        other = known.get(without(term.text))
+        if other is None and is_of_format(term.text):
+            other = next((each for each in formats if includes(without(each.text), term.text)), None)
+        if other is not None:
+            return Conflict(f"{other} contradicts {term}", term.pointer)
+        if term.text not in known and not any(includes(term.text, each.text) for each in formats):
+            new.append(term)
+    further = [term for term in new if is_of_format(term.text)]
+    included = {each.text for each in formats for term in further if includes(each.text, term.text)}
+    return (*[term for term in left if term.text not in included], *new)
+
+
 def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
     values = left.values
     if values is None:
@@ -160,13 +177,10 @@ def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
             return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
     terms = left.terms
     if right.terms and terms:
-        for term, other in product(right.terms, terms):
-            if includes(without(other.text), term.text):
-                return Conflict(f"{other} contradicts {term}", term.pointer)
-        # What a set says that includes another one counts there only, wherever it is said.
-        new = [term for term in right.terms if not any(includes(term.text, other.text) for other in terms)]
-        kept = [other for other in terms if not any(includes(other.text, term.text) for term in new)]
-        terms = (*kept, *new)
+        found = _terms(terms, right.terms)
+        if isinstance(found, Conflict):
+            return found
+        terms = found
     else:
         terms += right.terms
     return string_node(left.pointer, most(left.low, right.low), least(left.high, right.high), terms, values)
