@@ -149,7 +149,7 @@ def test_more_steps_and_longer_prefixes_than_any_file_has_are_refused() -> None:
         return steps_of_normalizer({"type": "Sequence", "normalizers": list(steps)})
 
     assert len(read(*[{"type": "NFC"}, {"type": "NFD"}] * 32)) == 64
-    with pytest.raises(TokenizerError, match=r'"normalizers" has 65 parts; at most 64'):
+    with pytest.raises(TokenizerError, match=r'"normalizers" has 65 parts; the limit is 64'):
         read(*[{"type": "Lowercase"}] * 65)
     assert read({"type": "Prepend", "prepend": "x" * 1_000})
     with pytest.raises(TokenizerError, match="Prepend: 1,001 characters"):

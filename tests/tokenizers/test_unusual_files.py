@@ -14,6 +14,7 @@ from bench.fuzz import tokenizer_files
 from bench.fuzz.protocol import Counts
 from bench.fuzz.tokenizer_parts import FilePlan
 from constrain.errors import TokenizerError
+from constrain.tokenizers import load_tokenizer
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.state_arrays import from_arrays, to_arrays
 
@@ -207,3 +208,20 @@ def test_the_campaign_sees_a_difference(monkeypatch):
     ours = parse_tokenizer_json(json.dumps(other.content()).encode())
     monkeypatch.setattr(tokenizer_files, "parse_tokenizer_json", lambda data: ours)
     assert "the library has" in tokenizer_files._check(plan, ["the bell"], Counts())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0], ["a" * 1025, -2.0]]},
+        {"type": "WordPiece", "unk_token": "a", "vocab": {"a": 0, "##" + "a" * 1023: 1}},
+    ],
+    ids=["Unigram", "WordPiece"],
+)
+def test_a_token_that_is_read_on_for_ever(tmp_path, model):
+    # In a text of one letter each place would be read on as far as the token goes.  It is no matter of what is
+    # supported: the library takes as long.
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": model}))
+    with pytest.raises(TokenizerError, match="a token has 1,025 characters; the limit is 1,024"):
+        load_tokenizer(path)

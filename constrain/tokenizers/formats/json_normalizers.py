@@ -50,7 +50,7 @@ def _steps(entry: Any) -> list[TextStep]:
     if kind == "Prepend":
         content = text_of(entry, "prepend")
         if len(content) > _LONGEST_PREFIX:
-            raise TokenizerError(f"Prepend: {len(content):,} characters; at most {_LONGEST_PREFIX:,} are supported")
+            raise TokenizerError(f"Prepend: {len(content):,} characters; the limit is {_LONGEST_PREFIX:,}")
         return [Prepend(content)]
     if kind == "BertNormalizer":
         lowercase = flag_of(entry, "lowercase", True)

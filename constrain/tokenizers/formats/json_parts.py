@@ -65,7 +65,7 @@ def parts_of(entry: Any, key: str) -> list[Any]:
     # json.loads limits the depth.
     found = [part for inner in parts for part in parts_of(inner, key)]
     if len(found) > MOST_PARTS:
-        raise TokenizerError(f'"{key}" has {len(found):,} parts; at most {MOST_PARTS} are supported')
+        raise TokenizerError(f'"{key}" has {len(found):,} parts; the limit is {MOST_PARTS}')
     return found
 
 

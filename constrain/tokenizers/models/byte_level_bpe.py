@@ -248,7 +248,7 @@ class ByteLevelBPE(ShortTextTokenizer):
         # Each token is tried at every cut, so its length has to be bounded.
         longest = int(np.diff(self._starts).max())
         if longest > _LONGEST_RANKED_TOKEN:
-            raise TokenizerError(f"a token has {longest} bytes; at most {_LONGEST_RANKED_TOKEN} are supported")
+            raise TokenizerError(f"a token has {longest} bytes; the limit is {_LONGEST_RANKED_TOKEN}")
         return pairs_of_ranks(self._blob, self._starts, ids, self._slots)
 
     def tables(self) -> dict[str, npt.NDArray[Any]]:

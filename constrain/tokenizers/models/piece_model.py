@@ -18,6 +18,8 @@ from constrain.tokenizers.trie_kernels import TOKEN
 MARKER = "\u2581"
 """How vocabularies write a space."""
 
+_LONGEST_TOKEN = 1024
+
 UNKNOWN_PENALTY = 10.0
 """How much more than the worst token of a Unigram vocabulary an unknown character costs."""
 
@@ -66,6 +68,13 @@ def byte_of_token(token: str) -> int | None:
         if all(digit in "0123456789ABCDEF" for digit in digits):
             return int(digits, 16)
     return None
+
+
+def check_lengths(tokens: dict[int, str]) -> None:
+    """No token is so long that a text, read from each of its places on as far as a token goes, would take for ever."""
+    longest = max(map(len, tokens.values()), default=0)
+    if longest > _LONGEST_TOKEN:
+        raise TokenizerError(f"a token has {longest:,} characters; the limit is {_LONGEST_TOKEN:,}")
 
 
 def check_vocabulary(tokens: dict[int, str]) -> None:

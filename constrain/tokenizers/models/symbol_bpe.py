@@ -12,7 +12,7 @@ import numpy.typing as npt
 from constrain.errors import TokenizerError
 from constrain.tokenizers.models import symbol_kernels, whole_pieces
 from constrain.tokenizers.models.bpe_kernels import fill_merges, fill_tokens
-from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary
+from constrain.tokenizers.models.piece_model import PieceModel, check_lengths, check_vocabulary
 from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.scratch import scratch
@@ -22,8 +22,6 @@ from constrain.tokenizers.trie_kernels import trie_of
 
 Merges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Left ids, right ids, ranks and merged ids."""
-
-_LONGEST_TOKEN = 1024
 
 
 class SymbolBPE(PieceModel):
@@ -201,9 +199,7 @@ class SymbolBPE(PieceModel):
 
     def _merges_of_scores(self, tokens: dict[int, str], scores: npt.NDArray[np.float32]) -> Merges:
         # Each token is tried at every cut, so its length has to be bounded.
-        longest = max(map(len, tokens.values()))
-        if longest > _LONGEST_TOKEN:
-            raise TokenizerError(f"a token has {longest} characters; at most {_LONGEST_TOKEN} are supported")
+        check_lengths(tokens)
         if not np.isfinite(scores).all():
             raise TokenizerError("a score is not a finite number")
         ids = self._ids[self._ids < self._vocab]

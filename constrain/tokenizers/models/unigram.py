@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary, without_tokens
+from constrain.tokenizers.models.piece_model import PieceModel, check_lengths, check_vocabulary, without_tokens
 from constrain.tokenizers.models.unigram_kernels import encode_short, encode_unigram
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.scratch import scratch
@@ -60,6 +60,7 @@ class Unigram(PieceModel):
         whole_spans: bool = False,
     ) -> None:
         check_vocabulary(tokens)
+        check_lengths(tokens)
         self._scores = np.ascontiguousarray(scores, dtype=np.float64)
         # Infinite sums could not be compared.
         if not (np.abs(np.append(self._scores, unknown_score)) < _LARGEST_SCORE).all():

@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 import numpy.typing as npt
 
-from constrain.tokenizers.models.piece_model import PieceModel, check_vocabulary, without_tokens
+from constrain.tokenizers.models.piece_model import PieceModel, check_lengths, check_vocabulary, without_tokens
 from constrain.tokenizers.models.wordpiece_kernels import encode_words
 from constrain.tokenizers.trie_kernels import trie_of, walk
 
@@ -30,6 +30,7 @@ class WordPiece(PieceModel):
         self, tokens: dict[int, str], unk: int, prefix: str = "##", most_chars: int = 100, marks_begin: bool = False
     ) -> None:
         check_vocabulary(tokens)
+        check_lengths(tokens)
         self._unk, self._most_chars = unk, most_chars
         if marks_begin:
             tokens = {
