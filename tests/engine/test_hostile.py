@@ -8,6 +8,7 @@ import re
 
 import pytest
 from finite_texts import mask_of, verdicts
+from masks import by_trying
 
 import constrain
 from constrain.engine import grammar_tables as tables_module
@@ -107,6 +108,21 @@ def test_what_a_look_ahead_has_found_is_not_looked_for_again(head: str) -> None:
     compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
     assert not constrain.Matcher(compiled).accept_bytes(b";(")
     assert compiled.statistics()["nodes"] < 4_000
+
+
+def test_what_a_look_ahead_forbids_is_dead_at_once() -> None:
+    # All that goes on from "K\"1x" is forbidden; the sets of Unicode behind it would take too long to look through.
+    bodies = {'(?!K"[0-9].)': 'K"1\n;x ', "(?!K.|,)(?=[K;])": "K\n;;x "}
+    vocabulary = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b'K"1x', b"Kx", b""], eos_ids=[258])
+    for head, text in bodies.items():
+        grammar = constrain.Grammar.from_regex(f"{head}(?:(?:a|[^ab]{{2,}});[^\\s,]\\W)")
+        compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+        matcher = constrain.Matcher(compiled)
+        assert mask_of(matcher, 259) == by_trying(compiled, b"")
+        assert not matcher.accept_bytes(b'K"1x' if '"' in head else b"Kx")
+        assert matcher.accept_bytes(text.encode())
+        assert matcher.is_accepting()
+        assert compiled.statistics()["nodes"] < 10_000
 
 
 @pytest.mark.parametrize("max_tokens", [None, 300])

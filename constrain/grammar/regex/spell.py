@@ -104,8 +104,18 @@ class Speller:
             one = union(*parts)
             return optional(one) if any(item is NIL for item in apart) else one
         assert type(node) is Meet
-        inside = self.spell(node.filter)
+        inside = self._spell_filter(node.filter)
         return meet(self.spell(node.item), inside, node.negated, self.spell(ANYTHING))
+
+    def _spell_filter(self, node: Node) -> Regular:
+        """What a text is met with.
+
+        Where that goes on with any text it goes on with any bytes: a derivative tells then that nothing more is asked
+        for, and nobody has to search for a text that is none.
+        """
+        if type(node) is Seq and node.items and node.items[-1] is ANYTHING:
+            return concat(self._spell_seq(node.items[:-1]), ANY_BYTES)
+        return self.spell(node)
 
     def _spell_seq(self, items: Iterable[Node]) -> Regular:
         parts: list[Regular] = []
