@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from masks import mask_of
+
 import constrain
 
 
@@ -27,13 +29,6 @@ class Texts:
         return found | {eos} if prefix in self._all else found
 
 
-def mask_of(matcher: constrain.Matcher, size: int) -> set[int]:
-    """The tokens that a matcher allows."""
-    mask = constrain.allocate_token_bitmask(1, size)
-    matcher.fill_next_token_bitmask(mask)
-    return {token for token in range(size) if (int(mask[0][token // 32]) >> (token % 32)) & 1}
-
-
 def compare_masks(
     compiled: constrain.CompiledGrammar, texts: Texts, tokens: Sequence[bytes], eos: int, walk: Iterable[int]
 ) -> int:
@@ -43,7 +38,7 @@ def compare_masks(
     compared = 0
     for choice in walk:
         expected = texts.allowed(prefix, tokens, eos)
-        found = mask_of(matcher, len(tokens))
+        found = mask_of(matcher)
         assert found == expected, (prefix, [tokens[token] for token in found ^ expected])
         assert matcher.is_accepting() == (eos in expected)
         compared += 1

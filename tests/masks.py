@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import constrain
@@ -19,14 +21,18 @@ def by_trying(compiled: constrain.CompiledGrammar, prefix: bytes) -> set[int]:
     recognizer, vocabulary = compiled.recognizer(), compiled.vocabulary
     for byte in prefix:
         assert recognizer.try_push_byte(byte)
-    result = set(vocabulary.eos_ids) if recognizer.is_accepting() else set()
-    for token, data in enumerate(vocabulary.tokens):
-        if token in vocabulary.eos_ids:
-            continue
+    found = tokens_from(recognizer, vocabulary.tokens) - set(vocabulary.eos_ids)
+    return found | set(vocabulary.eos_ids) if recognizer.is_accepting() else found
+
+
+def tokens_from(recognizer: constrain.Recognizer, tokens: Sequence[bytes]) -> set[int]:
+    """Which tokens may come where a recognizer stands, each tried byte by byte."""
+    found = set()
+    for token, data in enumerate(tokens):
         read = 0
         while read < len(data) and recognizer.try_push_byte(data[read]):
             read += 1
         if read == len(data):
-            result.add(token)
+            found.add(token)
         recognizer.pop_bytes(read)
-    return result
+    return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from conftest import MaskCount
-from finite_texts import mask_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from masks import mask_of, tokens_from
 
 import constrain
 
@@ -60,19 +60,6 @@ GRAMMARS = [
 COMPILED = [(compiled(grammar, tokens), tokens) for grammar in GRAMMARS for tokens in (SHORT, LONG)]
 
 
-def expected_tokens(recognizer: constrain.Recognizer, tokens: list[bytes]) -> set[int]:
-    """What may come, each token tried byte by byte."""
-    found = set()
-    for token, data in enumerate(tokens):
-        count = 0
-        while count < len(data) and recognizer.try_push_byte(data[count]):
-            count += 1
-        if count == len(data):
-            found.add(token)
-        recognizer.pop_bytes(count)
-    return found
-
-
 @pytest.mark.parametrize("number", range(len(COMPILED)))
 @settings(max_examples=12)
 @given(walk=st.lists(st.integers(0, 10**6), min_size=1, max_size=25))
@@ -81,8 +68,8 @@ def test_masks_are_exact(number: int, walk: list[int], masks_compared: MaskCount
     grammar, tokens = COMPILED[number]
     matcher, recognizer = constrain.Matcher(grammar), grammar.recognizer()
     for choice in walk:
-        expected = expected_tokens(recognizer, tokens)
-        found = mask_of(matcher, len(tokens))
+        expected = tokens_from(recognizer, tokens)
+        found = mask_of(matcher) - {len(tokens)}
         assert found == expected, [tokens[token] for token in found ^ expected]
         masks_compared.add()
         # Blanks and line ends are what this is about.
@@ -103,7 +90,7 @@ def test_every_number_of_blanks(left: int, masks_compared: MaskCount) -> None:
         before = b'{"a": 1,\n' + (96 - left) * b" "
         assert matcher.accept_bytes(before)
         assert all(map(recognizer.try_push_byte, before))
-        assert mask_of(matcher, len(tokens)) == expected_tokens(recognizer, tokens)
+        assert mask_of(matcher) - {len(tokens)} == tokens_from(recognizer, tokens)
         masks_compared.add()
 
 

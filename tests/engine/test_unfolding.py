@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from finite_texts import mask_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from masks import mask_of
 from naive import NaiveRecognizer, allowed_tokens
 
 import constrain
@@ -115,7 +115,7 @@ def test_masks_of_grammars_that_unfold(masks_compared: Any, ir: GrammarIR, walks
         matcher = constrain.Matcher(compiled)
         for choice in walk:
             expected = allowed_tokens(naive, vocabulary)
-            assert mask_of(matcher, len(TOKENS)) == expected
+            assert mask_of(matcher) == expected
             masks_compared.add()
             onward = sorted(expected - {EOS})
             if not onward:
@@ -144,9 +144,9 @@ def test_long_unfolding() -> None:
     matcher = constrain.Matcher(compiled)
     assert matcher.accept_bytes(b"a" * 4999)
     assert not matcher.is_accepting()
-    assert mask_of(matcher, len(TOKENS)) == {0}
+    assert mask_of(matcher) == {0}
     assert matcher.accept_bytes(b"a")
-    assert mask_of(matcher, len(TOKENS)) == {EOS}
+    assert mask_of(matcher) == {EOS}
     matcher.rollback(2)
     assert not matcher.accept_bytes(b"a" * 5001)
     assert matcher.forced_bytes() == b"a" * 5000

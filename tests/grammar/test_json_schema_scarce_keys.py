@@ -8,10 +8,11 @@ import random
 from typing import Any
 
 import pytest
-from finite_texts import Texts, mask_of
+from finite_texts import Texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from masks import mask_of
 
 import constrain
 
@@ -78,7 +79,7 @@ def check(schema: dict[str, Any], property_order: str, seed: int, walks: int = 1
         text = b""
         while True:
             expected = judge.allowed(text, tokens, eos)
-            found = mask_of(matcher, len(tokens))
+            found = mask_of(matcher)
             assert found == expected, (text, [tokens[token] for token in found ^ expected])
             looked += 1
             completed = completion_of(matcher, tokens)
@@ -136,7 +137,7 @@ def check_budgets(schema: dict[str, Any], property_order: str, seed: int, walks:
             matcher = constrain.Matcher(compiled, max_tokens=most)
             text = b""
             while True:
-                allowed = mask_of(matcher, len(tokens))
+                allowed = mask_of(matcher)
                 assert allowed, (most, text)
                 looked += 1
                 accepted = {token for token in range(eos) if matcher.fork().accept_token(token)}
@@ -272,7 +273,7 @@ def test_a_key_may_end_in_a_token_without_a_quote() -> None:
     assert matcher.fork().accept_token(8)
     for token in map(tokens.index, [b":", b"1", b",", b'"', b"b", b'"']):
         assert matcher.accept_token(token)
-    assert mask_of(matcher, len(tokens)) == {tokens.index(b":")}
+    assert mask_of(matcher) == {tokens.index(b":")}
     assert not matcher.accept_token(8)
 
 

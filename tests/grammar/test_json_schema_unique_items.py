@@ -12,9 +12,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from finite_texts import Texts, compare_masks, mask_of
+from finite_texts import Texts, compare_masks
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from masks import mask_of
 
 import constrain
 from constrain.engine import grammar_tables as tables_module
@@ -309,13 +310,13 @@ def test_tokens_that_close_several_items() -> None:
     grammar = compiled({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, VOCABULARY)
     matcher = constrain.Matcher(grammar)
     assert matcher.accept_bytes(b'["a')
-    allowed = {TOKENS[token] for token in mask_of(matcher, len(TOKENS))}
+    allowed = {TOKENS[token] for token in mask_of(matcher)}
     assert {b'","', b'","a', b"a", b'","b"'} - allowed == {b'","b"'}
     assert b'","a"' not in allowed
     assert b'a","a' in allowed
     assert not matcher.accept_token(TOKENS.index(b'","a"'))
     assert matcher.accept_bytes(b"a")
-    assert b'","a"' in {TOKENS[token] for token in mask_of(matcher, len(TOKENS))}
+    assert b'","a"' in {TOKENS[token] for token in mask_of(matcher)}
     assert matcher.accept_token(TOKENS.index(b'","a"'))
     assert not matcher.accept_bytes(b',"a"')
     assert matcher.accept_bytes(b',"b"]')
@@ -501,7 +502,7 @@ def test_masks_equal_what_is_accepted(items: Any, masks_compared: Any) -> None:
         matcher = constrain.Matcher(grammar)
         text = b""
         for _ in range(14):
-            allowed = mask_of(matcher, len(TOKENS))
+            allowed = mask_of(matcher)
             accepted = {token for token in range(len(TOKENS)) if matcher.fork().accept_token(token)}
             assert allowed == accepted, (text, [TOKENS[token] for token in allowed ^ accepted])
             masks_compared.add()

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
-from finite_texts import mask_of
+from masks import mask_of
 
 import constrain
 from constrain.errors import SchemaError
@@ -122,7 +122,7 @@ def test_masks_are_those_of_all_sequences_of_tokens(format: Any, pattern: str) -
         matcher = constrain.Matcher(compiled)
         assert all(map(matcher.accept_token, prefix)), prefix
         expected = {each for each in range(EOS) if (*prefix, each) in viable}
-        assert mask_of(matcher, EOS + 1) == expected | ({EOS} if prefix in whole else set()), prefix
+        assert mask_of(matcher) == expected | ({EOS} if prefix in whole else set()), prefix
         assert matcher.is_accepting() == (prefix in whole), prefix
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from finite_texts import mask_of
+from masks import mask_of
 
 import constrain
 from constrain.errors import ConstrainError, SchemaError
@@ -127,7 +127,7 @@ def test_masks_in_free_text_are_exact_over_the_borders_of_tokens() -> None:
                 expected = {index for index, token in enumerate(tokens) if reader.read(text + token)[0]}
                 if reader.read(text)[1]:
                     expected.add(len(tokens))
-                assert mask_of(matcher, len(tokens) + 1) == expected, text
+                assert mask_of(matcher) == expected, text
                 token = rng.choice(sorted(expected - {len(tokens)}))
                 assert matcher.accept_token(token)
                 text += tokens[token]
@@ -386,7 +386,7 @@ def test_masks_know_the_keys_that_are_there() -> None:
             expected = {index for index, token in enumerate(tokens) if begins(judge, text + token)}
             if fits(judge, text):
                 expected.add(len(tokens))
-            assert mask_of(matcher, len(tokens) + 1) == expected, text
+            assert mask_of(matcher) == expected, text
             token = rng.choice(sorted(expected - {len(tokens)}))
             assert matcher.accept_token(token)
             text += tokens[token]
@@ -704,7 +704,7 @@ def test_masks_in_xml_know_the_members_that_are_there(any_order: bool) -> None:
             expected = {index for index, token in enumerate(tokens) if begins(judge, text + token)}
             if fits(judge, text):
                 expected.add(len(tokens))
-            assert mask_of(matcher, len(tokens) + 1) == expected, text
+            assert mask_of(matcher) == expected, text
             if not expected - {len(tokens)}:
                 break
             token = rng.choice(sorted(expected - {len(tokens)}))
