@@ -48,7 +48,7 @@ from constrain.kernels.language import int64, types, uint64
 # The place of two fields in a lexer state's record, for walks that read it as numbers.
 LEX_ACCEPT, LEX_GOES_ON = 2, 3
 CLOSURE = 0x7FFFFFFF
-"""In place of a lexeme: the lexer state stands for a closure (fast/star_closures.py)."""
+"""In place of a lexeme: the lexer state stands for a closure (fast/closures.py)."""
 NO_DENSE, NOT_SPLIT = -1, -2
 """In ``dense`` of LEXER_MASKS: the tokens are few, all of them in the list; the mask has not been made yet."""
 

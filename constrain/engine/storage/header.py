@@ -51,6 +51,7 @@ FIRST_LINK = 24
     COUNTS_BEGINS,
 ) = range(21)
 # COUNTS_BEGINS: it matters where each lexeme began, beside what may follow (conditions/limited_rules).
-# LOOP_NODE is the repetition that was last looked for in a lexer state (fast/star_closures.py), or what restricts it.
+# LOOP_NODE is the repetition that was last looked for in a lexer state (fast/leading_repetitions.py), or what restricts
+# it.
 # The three before it are for fast/core_masks.py: how many masks were made by walks; by long ones; and how many trie
 # nodes the walks for a mask went over.

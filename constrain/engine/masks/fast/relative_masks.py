@@ -5,7 +5,7 @@ The other, the *base*, has its mask already or serves many states.  Bases are
 * the relaxation of a state (relaxations.py), which lacks bounds on words, lines, characters or the blanks of an indent:
   the two agree up to so many bytes, so only the paths to longer tokens are followed;
 * "any key" for "any key but these": the two differ along few words, and only outside the star closure of a character
-  (star_closures.py).
+  (closures.py).
 
 A bound that is longer than all tokens makes no difference.  Then the relaxation, the state's *twin*, takes its place.
 

@@ -1,6 +1,6 @@
 """How many repetitions each token of a star closure holds, for strings with a greatest length.
 
-Of the tokens in the star closure of C (star_closures.py), ``C{low,high}`` allows those that begin at most ``high``
+Of the tokens in the star closure of C (closures.py), ``C{low,high}`` allows those that begin at most ``high``
 times a C.  A vocabulary keeps, for the star closures that bounds are met on, the tokens sorted by that number.  So what
 a bound rules out is the beginning of a list, and a character more or less in a string costs no walk.
 
