@@ -74,6 +74,10 @@ class Unfolding(Protocol):
     """
 
     @property
+    def may_open(self) -> bool:
+        """Whether a branch may ever be OPEN.  If none is, a mask need not know where the last byte of a token leads."""
+
+    @property
     def lefts(self) -> Sequence[int]:
         """For each branch so far, the nonterminal whose right-hand side it is part of."""
 

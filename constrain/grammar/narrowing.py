@@ -68,6 +68,8 @@ class Narrowing:
         If a lexeme of the grammar may be empty: then nothing tells where the next one begins.
     """
 
+    may_open = True
+
     def __init__(self, builder: GrammarBuilder, start: Symbol, hooks: Mapping[Symbol, Hook]) -> None:
         self.start = start
         self.hooks = dict(hooks)

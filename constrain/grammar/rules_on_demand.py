@@ -80,6 +80,10 @@ class Costs:
 class Template(Protocol):
     """Makes the automaton for one nonterminal."""
 
+    @property
+    def may_open(self) -> bool:
+        """Whether the automaton may have open branches."""
+
     def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """An automaton for a compiled grammar, and its first state."""
 
@@ -134,6 +138,7 @@ class UnfoldedAutomata:
         self._known: dict[tuple[Automaton, Any, Symbol], int] = {}
         self._closed: dict[tuple[Automaton, Any, Symbol], int] = {}
         self._shared: dict[type, Any] = {}
+        self.may_open = any(template.may_open for template in templates.values())
         self._symbols: dict[tuple[Automaton, Any], Symbol] = {}
         self._costs: Costs | None = None
         places = [self._new_branch(symbol) for symbol in templates]

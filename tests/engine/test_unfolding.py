@@ -33,6 +33,8 @@ Edges = tuple[tuple[tuple[int, ...], int], ...]
 class Machine:
     """An unfolding of finite automata, whose states get a new branch each time they are reached."""
 
+    may_open = False
+
     lexemes: tuple[Regular, ...] = ()
     lexeme_names: tuple[str, ...] = ()
     nonterminals: tuple[int, ...] = ()

@@ -208,3 +208,24 @@ def test_a_budget_for_multiples_of_a_large_prime_looks_at_little(monkeypatch: py
         assert matcher.accept_bytes(b"1") or matcher.accept_bytes(text[:1])
     assert matcher.steps > 10
     assert count < 50_000
+
+
+def test_no_rules_are_made_behind_the_last_digit_of_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A thousand tokens of three digits lead to a thousand states, into which a mask need not look.
+    digits = [str(number).zfill(size).encode() for size in (1, 2, 3) for number in range(10**size)]
+    compiled = constrain.CompiledGrammar(
+        constrain.Grammar.from_json_schema({"type": "integer", "multipleOf": 7, "not": {"multipleOf": 9973}}).ir,
+        constrain.Vocabulary([*digits, b"-"]),
+    )
+    looked_at = []
+    edges = counted_multiples.CountedMultiples.edges
+
+    def counted(self: counted_multiples.CountedMultiples, state: counted_multiples._State) -> Any:
+        looked_at.append(state)
+        return edges(self, state)
+
+    monkeypatch.setattr(counted_multiples.CountedMultiples, "edges", counted)
+    mask = constrain.allocate_token_bitmask(1, len(digits) + 1)
+    constrain.Matcher(compiled).fill_next_token_bitmask(mask)
+    assert sum(int(word).bit_count() for word in mask.view("uint32")[0]) == 9 + 90 + 900 + 1
+    assert 90 < len(looked_at) < 110

@@ -17,6 +17,7 @@ from constrain.engine.storage.header import (
     CTX,
     LIST_END,
     LIST_LIMIT,
+    NEVER_OPEN,
     OPEN,
     RESULT1,
     RESULT2,
@@ -94,7 +95,7 @@ def walk_tokens(ctx, root, state, visitor):
     trans = t.transitions(ctx)
     classes = uint64(ctx[CLASSES])
     # Where rules depend on the text, or somebody wants to know, it matters to which state a token leads.
-    is_last = visitor < 0 and used(ctx, t.BRANCHES) == 0
+    is_last = visitor < 0 and (used(ctx, t.BRANCHES) == 0 or ctx[NEVER_OPEN] != 0)
     stack[(nodes[root] >> DEPTH_SHIFT) + 1 if root >= 0 else 0] = state
     p = uint64(root + 1)
     end = uint64(root + sizes[root] if root >= 0 else len(nodes))

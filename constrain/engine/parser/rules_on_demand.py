@@ -14,6 +14,7 @@ from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
 from constrain.engine.parser.rules import BRANCH, END, add_branch, new_branches, share_rules
 from constrain.engine.storage import schemas as t
+from constrain.engine.storage.header import NEVER_OPEN
 from constrain.engine.storage.tables import Tables
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR
@@ -72,6 +73,7 @@ class UnfoldedRules:
         usable = ((records["is_nullable"] != 0) | (records["consumes"] != 0)).tolist()
         derives = productive.tolist()
         self.unfolding = ir.make_unfolding(lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]))
+        tables.ctx[NEVER_OPEN] = not self.unfolding.may_open
         # Called when rules were added.
         self.when_added: Callable[[], None] = _nothing
         # The dots that stand for branches alone.

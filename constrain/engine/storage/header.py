@@ -49,9 +49,11 @@ FIRST_LINK = 24
     NODES_WALKED,
     LOOP_NODE,
     COUNTS_BEGINS,
-) = range(21)
+    NEVER_OPEN,
+) = range(22)
+# WALKS, LONG_WALKS, NODES_WALKED: how many masks were made by walks; by long ones; and how many trie nodes the walks for
+# a mask went over (fast/core_masks.py).
+# LOOP_NODE: the repetition that was last looked for in a lexer state, or what restricts it
+# (fast/leading_repetitions.py).
 # COUNTS_BEGINS: it matters where each lexeme began, beside what may follow (conditions/limited_rules).
-# LOOP_NODE is the repetition that was last looked for in a lexer state (fast/leading_repetitions.py), or what restricts
-# it.
-# The three before it are for fast/core_masks.py: how many masks were made by walks; by long ones; and how many trie
-# nodes the walks for a mask went over.
+# NEVER_OPEN: rules are made as the text is read, but what they are depends on nothing but the state (IS_OPEN).

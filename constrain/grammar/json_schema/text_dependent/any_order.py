@@ -60,6 +60,8 @@ class AnyOrder:
         How many demands there are that some member must meet.
     """
 
+    may_open = False
+
     def __init__(self, close: Symbol | None, low: int, high: int | None, demands: int) -> None:
         self.close = close
         self.low = low

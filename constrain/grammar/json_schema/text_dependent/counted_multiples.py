@@ -86,6 +86,15 @@ class Multiples:
     def _fits(self, value: int) -> bool:
         return value % self._step == 0 and all(value % other for other in self._not)
 
+    def holds(self, units: int) -> bool:
+        """Whether a number of units is one of the numbers."""
+        return (
+            self._fits(units)
+            and (self.low is None or units >= self.low)
+            and (self.high is None or units <= self.high)
+            and units not in self._excluded
+        )
+
     def _count_to(self, high: int, unit: int = 1) -> int:
         """How many multiples of ``unit`` up to ``high`` fit, counted from those that are below 0."""
         # By inclusion and exclusion.
@@ -182,6 +191,8 @@ class CountedMultiples:
     opened : callable
         Puts before a token what may stand before it.
     """
+
+    may_open = False
 
     def __init__(self, numbers: Multiples, builder: GrammarBuilder, opened: Callable[[Regular], Regular]) -> None:
         self._numbers = numbers
@@ -292,7 +303,7 @@ class CountedMultiples:
         if digits < 0 or fraction == 0 or (fraction < 0 and self._numbers.has_fraction):
             return False
         units = digits * 10 ** max(self._numbers.places - max(fraction, 0), 0)
-        return self._numbers.is_any_between(units, units, is_negative)
+        return self._numbers.holds(-units if is_negative else units)
 
     def _steps(self, state: _State) -> Iterator[tuple[str, _State]]:
         """The characters that may follow, each with the state behind it."""

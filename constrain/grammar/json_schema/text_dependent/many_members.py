@@ -66,6 +66,8 @@ class ManyMembers:
         The closing brace.
     """
 
+    may_open = False
+
     def __init__(self, builder: GrammarBuilder, layout: Layout, members: dict[str, Member], close: Symbol) -> None:
         self.members = list(members.values())
         self.close = close

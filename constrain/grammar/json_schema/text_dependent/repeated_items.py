@@ -51,6 +51,8 @@ class RepeatedItems:
         Of the items.
     """
 
+    may_open = True
+
     def __init__(self, written: Written, node: ArrayNode, layout: Layout) -> None:
         self.written = written
         self.node = node

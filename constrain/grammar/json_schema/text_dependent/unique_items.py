@@ -113,6 +113,8 @@ class UniqueItems:
         Of the items.
     """
 
+    may_open = True
+
     def __init__(self, written: Written, node: ArrayNode, layout: Layout) -> None:
         self.written = written
         self.node = node

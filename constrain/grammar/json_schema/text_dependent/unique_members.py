@@ -69,6 +69,8 @@ class UniqueMembers:
         Whether named members come in their order, and others behind them.
     """
 
+    may_open = True
+
     def __init__(self, order: AnyOrder, keys: dict[int, KeysOfClass], layout: Layout, *, in_order: bool) -> None:
         self.order = order
         self.keys = keys

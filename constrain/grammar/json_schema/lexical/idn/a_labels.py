@@ -110,6 +110,8 @@ class HostNames:
     spelling : Spelling
     """
 
+    may_open = True
+
     def __init__(self, builder: GrammarBuilder, opened: Callable[[Regular], Regular], spelling: Spelling) -> None:
         self._builder = builder
         self._opened = opened
