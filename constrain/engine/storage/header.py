@@ -51,7 +51,7 @@ FIRST_LINK = 24
     COUNTS_BEGINS,
     NEVER_OPEN,
 ) = range(22)
-# WALKS, LONG_WALKS, NODES_WALKED: how many masks were made by walks; by long ones; and how many trie nodes the walks for
+# WALKS, LONG_WALKS, NODES_WALKED: how many masks were made by walks; by long ones; how many trie nodes the walks for
 # a mask went over (fast/core_masks.py).
 # LOOP_NODE: the repetition that was last looked for in a lexer state, or what restricts it
 # (fast/leading_repetitions.py).
