@@ -19,9 +19,10 @@ from typing import NamedTuple
 from constrain.errors import GrammarError
 from constrain.grammar.derivatives import Automaton as Membership
 from constrain.grammar.derivatives import has_empty_string
-from constrain.grammar.ir import HARD, OPEN, GrammarBuilder, Symbol
+from constrain.grammar.ir import HARD, NEVER, OPEN, GrammarBuilder, Symbol
+from constrain.grammar.narrowing_costs import NarrowedCosts, bytes_in, longest
 from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import Regular
+from constrain.grammar.regular import Regular, byte_set
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata
 
 Hook = Callable[[str], Iterable[str] | None]
@@ -313,12 +314,46 @@ class _Automaton:
     # -- costs ---------------------------------------------------------------------------------------
 
     def least(self, state: _Whole | _Rest, costs: Costs) -> int:
-        """Raises GrammarError: nobody knows what a hook will say, and so what it costs to finish a text."""
-        raise GrammarError("max_tokens is not supported with narrow: what finishes a text depends on the functions")
+        """What it costs at most from a state on (:mod:`constrain.grammar.narrowing_costs`).
+
+        Raises
+        ------
+        GrammarError
+            If a narrowed lexeme has no longest string.
+        """
+        left = frozenset(lexeme for lexeme, texts in zip(self._order, state.texts, strict=True) if texts != ())
+        narrowed = self._costs(costs)
+        if isinstance(state, _Whole):
+            return narrowed.whole(state.symbol, left)
+        return narrowed.rest(state.right, state.at, left)
 
     def least_behind(self, state: _Whole | _Rest, edge: tuple[Right, int], costs: Costs) -> int:
-        """The same."""
-        return self.least(state, costs)
+        """The same behind an edge, whatever the hooks will say."""
+        return self._costs(costs).opened(*edge)
+
+    def _costs(self, costs: Costs) -> NarrowedCosts:
+        key = self, "narrowed"
+        known: NarrowedCosts | None = costs.known.get(key)
+        if known is None:
+            most = {lexeme: self._most(lexeme, costs) for lexeme in self._order}
+            known = costs.known[key] = NarrowedCosts(self._grammar, self._rules, costs.of, most)
+        return known
+
+    def _most(self, symbol: Symbol, costs: Costs) -> int:
+        """What a string of a narrowed lexeme costs at most."""
+        language = self._grammar.lexemes[~symbol]
+        length = longest(language)
+        if length is None:
+            raise GrammarError(
+                f'max_tokens with narrow needs a longest string of "{self._grammar.names[symbol]}": bound its '
+                "repetitions, as in /[a-z]{1,64}/"
+            )
+        dearest = max(
+            costs.of(self._unfolding.lexeme(byte_set([byte]), ""))
+            for byte in range(256)
+            if bytes_in(language) >> byte & 1
+        )
+        return min(length * dearest, NEVER)
 
 
 def narrowed(builder: GrammarBuilder, start: Symbol, hooks: Mapping[Symbol, Hook]) -> tuple[Symbol, Symbol, Narrowing]:

@@ -18,7 +18,9 @@ Rules = Mapping[str, list[list[str]]]
 LEXEMES = {"X": "[xy]+", "Y": "y", "Z": "z+", "P": "p", "Q": "(xp)+|z"}
 
 
-def ends(rules: Rules, hooks: Mapping[str, Hook], text: str, ignores: bool) -> set[int]:
+def ends(
+    rules: Rules, hooks: Mapping[str, Hook], text: str, ignores: bool, lexemes: Mapping[str, str] = LEXEMES
+) -> set[int]:
     """Where readings of the start symbol end that begin at the beginning of a text."""
     known: dict[tuple[str, int], set[int]] = {}
 
@@ -29,7 +31,7 @@ def ends(rules: Rules, hooks: Mapping[str, Hook], text: str, ignores: bool) -> s
         while True:
             for end in range(begin + 1, len(text) + 1):
                 piece = text[begin:end]
-                if re.fullmatch(LEXEMES[name], piece) and (answer is None or piece in answer):
+                if re.fullmatch(lexemes[name], piece) and (answer is None or piece in answer):
                     found.add(end)
             if not ignores or begin == len(text) or text[begin] != " ":
                 return found
@@ -54,8 +56,10 @@ def ends(rules: Rules, hooks: Mapping[str, Hook], text: str, ignores: bool) -> s
             return known["start", 0]
 
 
-def is_read(rules: Rules, hooks: Mapping[str, Hook], text: str, ignores: bool) -> bool:
-    found = ends(rules, hooks, text, ignores)
+def is_read(
+    rules: Rules, hooks: Mapping[str, Hook], text: str, ignores: bool, lexemes: Mapping[str, str] = LEXEMES
+) -> bool:
+    found = ends(rules, hooks, text, ignores, lexemes)
     return any(not text[end:].strip(" ") if ignores else end == len(text) for end in found)
 
 
@@ -281,9 +285,58 @@ def test_answers_that_are_no_strings_are_refused(answer: object, message: str) -
         constrain.CompiledGrammar(grammar.ir, BYTES)
 
 
-def test_a_budget_is_refused_by_name() -> None:
+def test_a_budget_needs_a_longest_string() -> None:
     compiled = constrain.GrammarCompiler(BYTES).compile(sql())
     for _ in range(2):
-        with pytest.raises(constrain.GrammarError, match="max_tokens is not supported with narrow"):
+        with pytest.raises(
+            constrain.GrammarError, match=r'max_tokens with narrow needs a longest string of "\w+": bound'
+        ):
             constrain.Matcher(compiled, max_tokens=9)
     assert constrain.Matcher(compiled).accept_bytes(b"select users.id")
+
+
+BOUNDED = {**LEXEMES, "X": "[xy]{1,2}", "Q": "(xp){1,2}|z"}
+PIECES = [*"xyzp ", "xx", "xy", "yx", "xp", "zz", "px", "yz", "xxz", " x"]
+SMALL = constrain.Vocabulary([*map(str.encode, PIECES), b"</s>"], eos_ids=[len(PIECES)])
+
+
+def allowed(matcher: constrain.Matcher) -> set[int]:
+    mask = constrain.allocate_token_bitmask(1, SMALL.size)
+    matcher.fill_next_token_bitmask(mask)
+    return {token for token in range(SMALL.size) if mask[0, token >> 5] >> (token & 31) & 1}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_budget_is_kept_whatever_the_functions_say(seed: int) -> None:
+    rng = random.Random(seed)
+    rules, ignores = random_rules(rng), rng.random() < 0.4
+    lines = [f"{name}: " + " | ".join(" ".join(right) for right in rights) for name, rights in rules.items()]
+    lines += [f"{name}: /{pattern}/" for name, pattern in BOUNDED.items()]
+    hooks: dict[str, Hook] = {"X": random_hook(rng), "Q": lambda text: ["z", "xp"] if len(text) % 2 else ["z"]}
+    if seed % 3 == 0:
+        del hooks["Q"]
+    grammar = constrain.Grammar.from_lark("\n".join(lines + ['%ignore " "'] * ignores), narrow=hooks)
+    compiled = constrain.CompiledGrammar(grammar.ir, SMALL)
+    kept = 0
+    for budget in (1, 2, 3, 4, 6, 9):
+        for _ in range(4):
+            try:
+                matcher = constrain.Matcher(compiled, max_tokens=budget)
+            except constrain.ConstrainError:
+                # Too few, for all that is known.
+                continue
+            text, left = "", budget
+            while True:
+                choices = allowed(matcher)
+                assert choices == {token for token in range(SMALL.size) if matcher.fork().accept_token(token)}
+                completion = matcher.completion()
+                assert len(completion) <= left
+                token = rng.choice(sorted(choices))
+                assert matcher.accept_token(token)
+                if token == len(PIECES):
+                    break
+                text, left = text + PIECES[token], left - 1
+            kept += 1
+            if len(text) < 9:
+                assert is_read(rules, hooks, text, ignores, BOUNDED), (text, lines)
+    assert kept
