@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from bench.fuzz import scripts, seams
+from bench.fuzz import odd_sources, scripts, seams
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
 
 
@@ -45,9 +45,12 @@ def _judge(case: scripts.Case, reference: scripts.Reference, counts: Counts, is_
 
 def run(rng: random.Random, budget: Budget) -> Counts:
     counts: Counts = Counts()
-    source = rng.choice(scripts.SOURCES)
-    vocabulary = rng.choice(("small", "small", "small", "large"))
-    reference = scripts.Reference(source, scripts.VOCABULARIES[vocabulary]())
+    if rng.random() < 0.5:
+        source, vocabulary = rng.choice(odd_sources.SOURCES), "odd"
+    else:
+        source, vocabulary = rng.choice(scripts.SOURCES), rng.choice(("small", "small", "small", "large"))
+    accelerators = rng.choice((None, ()))
+    reference = scripts.Reference(source, scripts.VOCABULARIES[vocabulary](), accelerators)
     is_small = rng.random() < 0.7
     for _ in range(4):
         case = scripts.random_case(rng, reference, source, vocabulary, rng.choice((20, 60, 200)))
@@ -55,4 +58,4 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     return counts
 
 
-KIND = Kind("history", "scripts of tokens, rollbacks, forks and resets by fresh matchers", run, 40, {"masks": 1000})
+KIND = Kind("history", "scripts of tokens, rollbacks, forks and resets by fresh matchers", run, 60, {"masks": 1000})

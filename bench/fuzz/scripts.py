@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -100,7 +101,7 @@ SOURCES = (
     Source("lark", _LIMITED),
 )
 
-VOCABULARIES = {"small": vocabularies.small, "large": vocabularies.large}
+VOCABULARIES = {"small": vocabularies.small, "large": vocabularies.large, "odd": vocabularies.odd}
 
 
 @dataclass(frozen=True)
@@ -179,12 +180,14 @@ def ask(matcher: constrain.Matcher, what: str, tokens: tuple[int, ...] = ()) -> 
 
 
 class Reference:
-    """What a matcher should be at a place, from a grammar that nothing happens to."""
+    """What a matcher should be at a place, from a grammar that nothing happens to; by default with all accelerators."""
 
-    def __init__(self, source: Source, vocabulary: constrain.Vocabulary) -> None:
+    def __init__(
+        self, source: Source, vocabulary: constrain.Vocabulary, accelerators: Sequence[str] | None = None
+    ) -> None:
         self.ir = source.grammar().ir
         self.vocabulary = vocabulary
-        self._compiled = constrain.CompiledGrammar(self.ir, vocabulary)
+        self._compiled = constrain.CompiledGrammar(self.ir, vocabulary, accelerators=accelerators)
         self._mask = constrain.allocate_token_bitmask(1, vocabulary.size)
         self._seen: dict[Place, Seen] = {}
         self._takes: dict[tuple[Place, int | bytes], bool] = {}

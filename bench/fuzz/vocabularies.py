@@ -42,6 +42,42 @@ def large(size: int = 9000) -> constrain.Vocabulary:
     return constrain.Vocabulary(tokens, [len(tokens) - 3, len(tokens) - 2], [len(tokens) - 1])
 
 
+def odd() -> constrain.Vocabulary:
+    """What real vocabularies have besides: doubles, empty tokens, pieces of characters, tokens that begin each other.
+
+    Long tokens; special tokens, of which two share a text with ordinary ones; two end tokens; room behind the last one.
+    """
+    pieces = (
+        *_PIECES,
+        "abc",
+        "abcd",
+        "aba",
+        "</",
+        "</a",
+        "</a>",
+        "</a>x",
+        ";",
+        "a;",
+        "a;b",
+        ",,",
+        "<b>",
+        '<|"|>',
+        '<|"',
+    )
+    long = (*("a" * count for count in (40, 41, 64, 200)), " " * 48, '"' + "a" * 45 + '"', "é" * 25)
+    broken = ("é😀".encode()[1:4], "😀".encode()[:2], "😀".encode()[2:], b"a\xc3", b"\xa9b")
+    doubles = (b"a", b"ab", b"</a>", b'"', b"", b"")
+    tokens = [*_BYTES, *(piece.encode() for piece in (*pieces, *long)), *broken, *doubles]
+    names = {len(tokens) + index: name for index, name in enumerate(ODD_SPECIAL)}
+    tokens += [b"", b"", b"ab", b"</a>", _END, b"<end>"]
+    ends = [len(tokens) - 2, len(tokens) - 1]
+    return constrain.Vocabulary([*tokens, *[b""] * 30], ends, [*names], names=names)
+
+
+ODD_SPECIAL = ("<|call|>", "<|end|>", "<|x|>", "<|y|>")
+"""The special tokens of :func:`odd`, by their names."""
+
+
 def random_vocabulary(rng: random.Random, alphabet: bytes, most: int) -> constrain.Vocabulary:
     """Tokens over an alphabet: each byte, and random strings; now and then an empty one, doubles, special ones.
 

@@ -14,7 +14,7 @@ from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.conditions.budget.budget import NOTE, Budget
 from constrain.engine.conditions.budget.cost_tables import prepare
-from constrain.engine.conditions.budget.known_completions import fewest_tokens
+from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, fewest_tokens
 from constrain.engine.conditions.budget.rule_budget import RuleBudget, shortest_completion
 from constrain.engine.conditions.budget.stack_budget import StackBudget
 from constrain.engine.conditions.first_region import FirstRegionBudget
@@ -48,6 +48,9 @@ from constrain.grammar.events import Event, EventReader
 from constrain.grammar.tokens import MARK_BYTE, MARKED_BYTES, spelled_token
 
 _NOTHING = object()
+
+_MOST_COMPLETIONS = 100
+"""So often a limited rule may be closed on the way to the end of a text."""
 
 
 class Matcher(Cursor):
@@ -667,7 +670,29 @@ class Matcher(Cursor):
         """
         if self._state == ENDED:
             return []
+        if self.compiled.ir.token_limits:
+            return self.fork()._completed()
         return transact(self, shortest_completion, self)
+
+    def _completed(self) -> list[int]:
+        """Complete the text, and give the tokens that did so.
+
+        A completion is known by the rules alone.  On its way a limited rule may be closed, and what is left of the
+        completion refused; then the one that is known from there is taken.
+        """
+        begin = self._steps
+        found: list[int] = []
+        for _ in range(_MOST_COMPLETIONS):
+            if self._state == ENDED or self.is_accepting():
+                return found
+            for token in transact(self, shortest_completion, self):
+                if not self.accept_token(token):
+                    break
+                found.append(token)
+            if self._steps == begin:
+                break
+            begin = self._steps
+        raise ConstrainError(NO_COMPLETION)
 
     @property
     def temperature(self) -> float | None:

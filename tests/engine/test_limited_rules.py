@@ -51,6 +51,17 @@ def allowed(matcher):
     return {vocabulary.tokens[token] for token in np.flatnonzero(bits)}
 
 
+@pytest.mark.parametrize("most", [None, 3])
+def test_a_completion_ends_where_a_rule_on_its_way_is_over(most):
+    text = 'start: r\nr[max_tokens=2, suffix=";"]: /.*/'
+    texts = Texts(text, max_tokens=most).take(b"\xc3")
+    completion = texts.matcher.completion()
+    # With two tokens there is a character, and the rule may end without the ";" that the grammar has behind it.
+    assert len(completion) == texts.matcher.tokens_to_finish() == 1
+    assert texts.matcher.accept_tokens(completion)
+    assert texts.ends()
+
+
 # -- what it says --------------------------------------------------------------------------------------
 
 

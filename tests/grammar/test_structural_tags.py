@@ -532,6 +532,33 @@ def test_arguments_in_the_style_of_a_model(style: str) -> None:
     assert not fits(ordered, days + city + days)
 
 
+@pytest.mark.parametrize("style", ["cohere_xml", "minimax_m3_xml"])
+def test_white_space_in_arrays_and_objects_of_a_style_stands_everywhere_and_is_counted(style: str) -> None:
+    items = {"type": "array", "items": {"type": "string", "maxLength": 1}}
+    inner = {"type": "object", "properties": {"b": {"type": "boolean"}}, "additionalProperties": False}
+    schema = {"properties": {"l": items, "o": inner}}
+    mark, value = "]<]minimax[>[", "</cofl:value>"
+    opening, item, closing, begin, member, end = {
+        "cohere_xml": (
+            *('<cofl:value name="l" type="list">', f'<cofl:value type="raw">a{value}', value),
+            *('<cofl:value name="o" type="dict">', f'<cofl:value name="b" type="json">true{value}', value),
+        ),
+        "minimax_m3_xml": (
+            *(f"{mark}<l>", f"{mark}<item>a{mark}</item>", f"{mark}</l>"),
+            *(f"{mark}<o>", f"{mark}<b>true{mark}</b>", f"{mark}</o>"),
+        ),
+    }[style]
+    grammar = compiled({"type": "json_schema", "json_schema": schema, "style": style, "max_whitespace_cnt": 1})
+    for text in (
+        *((opening, closing), (opening, item, item, closing), (begin, end), (begin, member, end)),
+        (opening, closing, begin, end),
+    ):
+        assert fits(grammar, "".join(text))
+        assert fits(grammar, " " + "\n".join(text) + "\t")
+        for place in range(len(text) + 1):
+            assert not fits(grammar, "".join(text[:place]) + "  " + "".join(text[place:])), (text, place)
+
+
 @pytest.mark.parametrize("any_order", [False, True])
 @pytest.mark.parametrize("style", [style for style in WRITTEN if style != "minimax_m3_xml"])
 def test_members_without_a_name_come_once_in_every_style(style: str, any_order: bool) -> None:

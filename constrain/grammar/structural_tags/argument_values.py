@@ -281,18 +281,27 @@ class ArgumentWriter:
             return value
         return self.builder.sequence((value, self.builder.lexeme(literal(name + self._style.after_end), name)))
 
-    def _fixed(self, text: str, before: Regular = EPSILON, behind: Regular = EPSILON) -> Right:
-        """What stands around a value, with white space on one side; special tokens in it stand for themselves."""
+    def _fixed(self, text: str, before: Regular = EPSILON) -> Right:
+        """What stands around a value, behind white space; special tokens in it stand for themselves."""
         parts: list[Symbol] = []
         last = 0
         for place in self._tokens.finditer(text) if self._tokens is not None else ():
             parts += self._text(concat(before, literal(text[last : place.start()])), text)
             parts.append(self.builder.token(token_set([place.group()])))
             before, last = EPSILON, place.end()
-        return (*parts, *self._text(concat(before, literal(text[last:]), behind), text))
+        return (*parts, *self._text(concat(before, literal(text[last:])), text))
 
     def _text(self, language: Regular, name: str) -> Right:
         return () if language == EPSILON else (self.builder.lexeme(language, repr(name)),)
+
+    @property
+    def _before_value(self) -> Regular:
+        """White space before the opening of a value: in an array, as a member has its own before its key."""
+        return self._space if self._prefix else EPSILON
+
+    def _opening(self, text: str) -> Right:
+        """The opening of a value."""
+        return self._fixed(text, before=self._before_value)
 
     def _behind_item(self) -> Right:
         return self._fixed(self._style.after_item) if self._prefix else ()
@@ -312,9 +321,9 @@ class ArgumentWriter:
             if known is None:
                 known = self._containers[node] = self.builder.nonterminal(node.pointer)
                 self._write(known, node)
-            return (*self._fixed(opening, behind=self._space), known, *self._end_of(node))
+            return (*self._opening(opening), known, *self._fixed(style.end_of(node.kind)))
         value = self._writer.node(node)
-        return value if isinstance(value, Conflict) else (*self._fixed(opening), value, *self._end_of(node))
+        return value if isinstance(value, Conflict) else (*self._opening(opening), value, *self._end_of(node))
 
     def _string(self, node: StringNode, opening: str) -> Right:
         """The strings of a node, as they are, between their opening and their end."""
@@ -322,9 +331,9 @@ class ArgumentWriter:
         if self._tokens is None or not self._tokens.search(opening + end):
             # The first end is the end.
             through = intersect(concat(body, literal(end)), complement(concat(ANY_BYTES, literal(end), MORE_BYTES)))
-            return (self.builder.lexeme(concat(literal(opening), through), node.pointer),)
+            return (self.builder.lexeme(concat(self._before_value, literal(opening), through), node.pointer),)
         alone = self.builder.lexeme(intersect(body, complement(occurs_in((end,)))), node.pointer)
-        return (*self._fixed(opening), alone, *self._fixed(end))
+        return (*self._opening(opening), alone, *self._fixed(end))
 
     def _body(self, node: StringNode) -> Regular:
         """The strings of a node."""
