@@ -27,6 +27,8 @@ COMPILED = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes", "no"]))
         (lambda: Matcher(COMPILED).accept_bytes(3), "takes bytes, not int"),
         (lambda: Matcher(COMPILED).accept_tokens(121), "token_ids must be a list of token ids, not 121"),
         (lambda: Matcher(COMPILED).validate_tokens(121), "token_ids must be a list of token ids, not 121"),
+        (lambda: Matcher(COMPILED).rollback(None), "rollback() takes a number of steps, not None"),
+        (lambda: Matcher(COMPILED).rollback(0.5), "rollback() takes a number of steps, not 0.5"),
         (lambda: Matcher(COMPILED, stop_token_ids=3), "stop_token_ids must be a list of token ids, not 3"),
         (lambda: Vocabulary([b"a", b"b"], eos_ids=1), "eos_ids must be a list of token ids, not 1"),
         (lambda: COMPILED.recognizer().try_push_byte(b"y"), "b'y' is not a byte: an integer from 0 to 255"),

@@ -403,13 +403,17 @@ class Matcher(Cursor):
         Raises
         ------
         ConstrainError
-            If there were fewer steps.
+            If there were fewer steps, or ``count`` is no integer.
 
         Notes
         -----
         Going back further than the last 64 may mean taking all steps before once more, if
         the compiled grammar has meanwhile forgotten their states for lack of memory.
         """
+        try:
+            count = operator.index(count)
+        except TypeError:
+            raise ConstrainError(f"rollback() takes a number of steps, not {count!r}") from None
         if not 0 <= count <= self._steps:
             raise ConstrainError(f"cannot roll back {count} steps, there were {self._steps}")
         if self._stream is not None:

@@ -46,8 +46,9 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
         self._threads = threads
         self._overlap: Overlap[Any] = Overlap(overlap)
         self._times = Statistics()
-        batched = getattr(model, "can_batch", True) and hasattr(model, "logits_batch")
-        self._steps = self._together() if batched else self._one_by_one()
+        self._steps = self._start()
+        # Whether an exception, such as that of Ctrl-C, has ended those steps in the middle.
+        self._is_torn = False
 
     @property
     def texts(self) -> list[str]:
@@ -70,7 +71,25 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
             one.cancel()
 
     def __next__(self) -> tuple[int, Step]:
-        return next(self._steps)
+        if self._is_torn:
+            self._overlap.settle()
+            for row in self._rows:
+                row.restore()
+            self._steps = self._start()
+            self._is_torn = False
+        self._is_torn = True
+        told = next(self._steps, None)
+        if told is None:
+            self._is_torn = False
+            raise StopIteration
+        self._rows[told[0]].keep()
+        self._is_torn = False
+        return told
+
+    def _start(self) -> Iterator[tuple[int, Step]]:
+        """The steps of the rows that are not finished."""
+        batched = getattr(self._model, "can_batch", True) and hasattr(self._model, "logits_batch")
+        return self._together() if batched else self._one_by_one()
 
     def _one_by_one(self) -> Iterator[tuple[int, Step]]:
         """For a model that remembers one sequence: row after row, so that what it remembers is of use."""
@@ -80,7 +99,7 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
 
     def _together(self) -> Iterator[tuple[int, Step]]:
         masks = allocate_token_bitmask(len(self._rows), self._rows[0].vocabulary_size)
-        running = list(range(len(self._rows)))
+        running = [index for index, row in enumerate(self._rows) if not row.is_finished]
         while running:
             ready = []
             for index in running:

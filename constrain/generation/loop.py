@@ -41,6 +41,8 @@ class Generation(Iterator[Step]):
         self._log_probabilities = log_probabilities
         self._overlap: Overlap[Any] = Overlap(overlap)
         self._mask = allocate_token_bitmask(1, row.vocabulary_size)
+        # Whether an exception, such as that of Ctrl-C, has left a step in its middle.
+        self._is_torn = False
 
     @property
     def text(self) -> str:
@@ -62,8 +64,13 @@ class Generation(Iterator[Step]):
 
     def __next__(self) -> Step:
         statistics = self._row.statistics
+        if self._is_torn:
+            self._overlap.settle()
+            self._row.restore()
+            self._is_torn = False
         if self._row.is_finished:
             raise StopIteration
+        self._is_torn = True
         start = perf_counter()
         try:
             step = self._advance()
@@ -72,10 +79,12 @@ class Generation(Iterator[Step]):
             statistics.total_seconds += seconds
             if self._row.is_finished:
                 self._overlap.close()
+        if step is not None and step.token_id is not None:
+            statistics.token_seconds.append(seconds)
+        self._row.keep()
+        self._is_torn = False
         if step is None:
             raise StopIteration
-        if step.token_id is not None:
-            statistics.token_seconds.append(seconds)
         return step
 
     def _advance(self) -> Step | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from time import perf_counter
 from typing import Generic, TypeVar
 
@@ -39,6 +39,7 @@ class Overlap(Generic[T]):
         self._model_seconds = 0.0
         self._mask_seconds = 0.0
         self._pool: ThreadPoolExecutor | None = None
+        self._filling: Future[float] | None = None
 
     @property
     def pays(self) -> bool:
@@ -72,7 +73,7 @@ class Overlap(Generic[T]):
 
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="constrain-mask")
-        filling = self._pool.submit(timed)
+        self._filling = filling = self._pool.submit(timed)
         try:
             answer = self.ask(ask, statistics)
         finally:
@@ -84,6 +85,11 @@ class Overlap(Generic[T]):
             statistics.mask_seconds += waited
             statistics.hidden_mask_seconds += max(0.0, spent - waited)
         return answer
+
+    def settle(self) -> None:
+        """Wait for a mask that is still being filled, as where an interrupt has ended the wait for it."""
+        if self._filling is not None:
+            wait([self._filling])
 
     def close(self) -> None:
         """End the thread."""

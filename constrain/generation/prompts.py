@@ -19,9 +19,14 @@ def encode_prompt(tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
     """
     if not isinstance(prompt, str):
         try:
+            if isinstance(prompt, (bytes, bytearray)):
+                raise TypeError("their items are bytes, and no ids")
             return [operator.index(token) for token in prompt]
         except TypeError:
-            raise ConstrainError(f"a prompt must be a str or the ids of tokens, not {reprlib.repr(prompt)}") from None
+            raise ConstrainError(
+                f"a prompt must be a str or the ids of tokens, not {reprlib.repr(prompt)}; of a chat's messages "
+                "encode_chat() makes ids"
+            ) from None
     if not isinstance(tokenizer, Tokenizer):
         return [int(token) for token in tokenizer.encode(prompt).ids]
     encoding = tokenizer.encode(prompt, add_special_tokens=True)

@@ -20,7 +20,8 @@ from constrain.generation.interfaces import Encoder
 from constrain.generation.output import Output, VocabularyDecoder
 from constrain.generation.statistics import FinishReason, Statistics
 from constrain.grammar.events import Event
-from constrain.tokenizers.base import Tokenizer
+from constrain.sampling.options import check_integer
+from constrain.tokenizers.base import Decoder, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ class Row:
     ) -> None:
         if events and compiled_grammar is None:
             raise ConstrainError("events=True needs a grammar: free text has no parts")
+        check_integer("max_tokens", max_tokens)
         if max_tokens < 1:
             raise ConstrainError(f"max_tokens must be at least 1, not {max_tokens}")
         if max_seq_len is not None:
@@ -157,7 +159,7 @@ class Row:
             self._adds_text = _bits_of_tokens_with_text(vocabulary)
             if skip_forced:
                 self._forced = forced_tokens(vocabulary, tokenizer)
-            self._output = Output(VocabularyDecoder(vocabulary), stop, stop_tokens)
+            decoder: Decoder = VocabularyDecoder(vocabulary)
         else:
             if not isinstance(tokenizer, Tokenizer):
                 raise ConstrainError("free text, without a grammar, needs a whole tokenizer: one that decodes too")
@@ -165,7 +167,12 @@ class Row:
             self._bytes_of = tokenizer.token_bytes
             self._eos_ids = frozenset(tokenizer.eos_ids)
             self.free_mask = _bits_of_known_tokens(tokenizer)
-            self._output = Output(tokenizer, stop, stop_tokens, prompt_ids)
+            decoder = tokenizer
+        before = [] if compiled_grammar is not None else list(prompt_ids)
+        self._new_output: Callable[[], Output] = lambda: Output(decoder, stop, stop_tokens, before)
+        self._output = self._new_output()
+        self._prompt_length = len(prompt_ids)
+        self._told: tuple[int, int, FinishReason | None] = (0, 0, None)
 
     @property
     def text(self) -> str:
@@ -179,6 +186,39 @@ class Row:
     def cancel(self) -> None:
         """Have it end before the next token; from any thread."""
         self._cancelled.set()
+
+    def keep(self) -> None:
+        """Note that everything so far has been told."""
+        self._told = len(self.token_ids), self.statistics.forced_tokens, self.statistics.finish_reason
+
+    def restore(self) -> None:
+        """Go back to the last :meth:`keep`, from wherever an exception has left a step that came behind it.
+
+        It is done anew from the tokens that have been told, so that it may itself be interrupted and called again.
+        """
+        count, forced, reason = self._told
+        if reason is not None:
+            return
+        ids = self.token_ids[:count]
+        for matcher in (self.matcher, self.scout):
+            if matcher is not None:
+                matcher.reset()
+                matcher.accept_tokens(ids)
+        self._events.clear()
+        if self._tells_events:
+            assert self.matcher is not None
+            self.matcher.events()
+        self._queue.clear()
+        self._forced_rest = b""
+        self._output = self._new_output()
+        self._data.clear()
+        for token in ids:
+            self._output.add(token)
+            self._add_data(token)
+        del self.context[self._prompt_length + count :]
+        self.statistics.tokens, self.statistics.forced_tokens, self.statistics.finish_reason = count, forced, None
+        del self.statistics.token_seconds[count:]
+        del self.token_ids[count:]
 
     def step_without_model(self) -> Step | None:
         """A forced token, or what was held back at the end; None where the model has to be asked, or all is over."""
@@ -284,17 +324,23 @@ class Row:
             self.statistics.finish_reason = "stop"
             if self._output.is_hidden_stop(token):
                 return Step(None, piece) if piece else None
-        data = b"" if token in self._spelled_ids else self._bytes_of(token) or b""
-        if token in self._spelled_ids:
-            # Nothing is joined over it.
-            self._data.clear()
-        self._data += data
+        data = self._add_data(token)
         self._forced_rest = self._forced_rest[len(data) :]
         self.context.append(token)
         self.token_ids.append(token)
         self.statistics.tokens += 1
         self.statistics.forced_tokens += forced
         return Step(token, piece, forced, log_probability, top, events)
+
+    def _add_data(self, token: int) -> bytes:
+        """Put a token's bytes behind those since the last special token; returns them."""
+        if token in self._spelled_ids:
+            # Nothing is joined over it.
+            self._data.clear()
+            return b""
+        data = self._bytes_of(token) or b""
+        self._data += data
+        return data
 
     def _finish(self, reason: FinishReason) -> Step | None:
         self.statistics.finish_reason = reason

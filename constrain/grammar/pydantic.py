@@ -9,7 +9,7 @@ from constrain.extras import how_to_install
 
 
 def schema_of(model: Any) -> dict[str, Any]:
-    """The JSON Schema that pydantic writes for *validation*, by the field aliases.
+    """The JSON Schema of what pydantic reads, by the field aliases (``pydantic_schema.py``).
 
     ``model`` is a ``BaseModel`` class, a dataclass, a ``TypedDict``, a ``pydantic.TypeAdapter`` or any other type that
     ``TypeAdapter`` takes (``list[int]``, ``Literal["a", "b"]``, ...), or a function, whose arguments are then
@@ -20,6 +20,8 @@ def schema_of(model: Any) -> dict[str, Any]:
     try:
         import pydantic
         from pydantic.errors import PydanticUserError
+
+        from constrain.grammar.pydantic_schema import ValidatorJsonSchema
     except ImportError:
         raise ConstrainError(f"from_pydantic needs pydantic 2: {how_to_install('pydantic')}") from None
     if isinstance(model, dict):
@@ -31,10 +33,10 @@ def schema_of(model: Any) -> dict[str, Any]:
         raise GrammarError(f"pydantic has no JSON Schema for {name}: it is a value ({kind}); give a type")
     try:
         if isinstance(model, pydantic.TypeAdapter):
-            return model.json_schema()
+            return model.json_schema(schema_generator=ValidatorJsonSchema)
         if isinstance(model, type) and issubclass(model, pydantic.BaseModel):
-            return model.model_json_schema()
-        return pydantic.TypeAdapter(model).json_schema()
+            return model.model_json_schema(schema_generator=ValidatorJsonSchema)
+        return pydantic.TypeAdapter(model).json_schema(schema_generator=ValidatorJsonSchema)
     except (PydanticUserError, NameError) as error:
         reason, name = str(error).splitlines()[0], " ".join(repr(model).split())
         raise GrammarError(f"pydantic has no JSON Schema for {name}: {reason}") from error

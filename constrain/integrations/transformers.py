@@ -272,8 +272,8 @@ def generate(
     prompt : str or sequence of dict
         The text to go on from, or the messages of a chat, for the tokenizer's chat template.
     output : type, dict, bool or Grammar
-        What is wanted: a pydantic model or any other type that pydantic knows (``list[int]``, a dataclass), a JSON
-        Schema, or a grammar.
+        What is wanted: a pydantic model or any other type that pydantic knows (``list[int]``, a dataclass, a
+        ``TypeAdapter``), a JSON Schema, or a grammar.
     tokenizer : optional
         The model's; by default what ``AutoTokenizer`` finds under the name that the model was loaded by.
     max_new_tokens : int, optional
@@ -335,7 +335,8 @@ def _reader(output: Any) -> tuple[Grammar, Callable[[str], Any]]:
     # Pydantic reads no integer from 1e30, nor from 12.0 where it is strict.
     grammar = Grammar.from_pydantic(output, numbers="plain")
     # It is there, or the line before would have failed.
-    return grammar, import_module("pydantic").TypeAdapter(output).validate_json
+    adapter = import_module("pydantic").TypeAdapter
+    return grammar, (output if isinstance(output, adapter) else adapter(output)).validate_json
 
 
 def _tokenizer_of(model: Any) -> Any:

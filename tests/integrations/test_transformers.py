@@ -339,6 +339,8 @@ def test_an_object_in_one_line(loaded):
     numbers = generate(loaded, messages, list[int], max_new_tokens=20, do_sample=True)
     assert type(numbers) is list
     assert all(type(each) is int for each in numbers)
+    adapted = generate(loaded, messages, pydantic.TypeAdapter(list[int]), max_new_tokens=20, do_sample=True)
+    assert all(type(each) is int for each in adapted)
 
 
 def test_pydantic_reads_the_numbers_of_one_line(loaded):

@@ -23,7 +23,7 @@ def _only(pattern: str) -> Callable[[Spell], Regular]:
 # -- dates and times: RFC 3339 --------------------------------------------------------------------
 
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
-_DATE = (
+DATE = (
     "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
     f"|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP_YEAR}-02-29)"
 )
@@ -87,7 +87,7 @@ def _time(spell: Spell) -> Regular:
 
 
 def _date_time(spell: Spell) -> Regular:
-    return concat(spell(_DATE + "[tT]"), _time(spell))
+    return concat(spell(DATE + "[tT]"), _time(spell))
 
 
 MAX_DURATION_DIGITS = 12
@@ -101,10 +101,10 @@ _DURATION = f"P(?:(?:{_N}D|{_N}M(?:{_N}D)?|{_N}Y(?:{_N}M(?:{_N}D)?)?)(?:T(?:{_CL
 # -- hosts ----------------------------------------------------------------------------------------
 
 _BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_IPV4 = f"{_BYTE}(?:\\.{_BYTE}){{3}}"
+IPV4 = f"{_BYTE}(?:\\.{_BYTE}){{3}}"
 _H16 = "[0-9A-Fa-f]{1,4}"
-_LS32 = f"(?:{_H16}:{_H16}|{_IPV4})"
-_IPV6 = (
+_LS32 = f"(?:{_H16}:{_H16}|{IPV4})"
+IPV6 = (
     f"(?:(?:{_H16}:){{6}}{_LS32}|::(?:{_H16}:){{5}}{_LS32}|(?:{_H16})?::(?:{_H16}:){{4}}{_LS32}"
     f"|(?:(?:{_H16}:){{0,1}}{_H16})?::(?:{_H16}:){{3}}{_LS32}|(?:(?:{_H16}:){{0,2}}{_H16})?::(?:{_H16}:){{2}}{_LS32}"
     f"|(?:(?:{_H16}:){{0,3}}{_H16})?::{_H16}:{_LS32}|(?:(?:{_H16}:){{0,4}}{_H16})?::{_LS32}"
@@ -143,7 +143,7 @@ _LETTERS = (
 def _email(text: str, domain: str) -> Callable[[Spell], Regular]:
     atom = f"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~{text}-]+"
     quoted = f'"(?:[ !#-\\[\\]-~{text}]|\\\\[ -~])*"'
-    literal = f"\\[(?:{_IPV4}|IPv6:{_IPV6})\\]"
+    literal = f"\\[(?:{IPV4}|IPv6:{IPV6})\\]"
     return _only(f"(?:{atom}(?:\\.{atom})*|{quoted})@(?:{domain}|{literal})")
 
 
@@ -157,7 +157,7 @@ def _uri(is_reference: bool, is_international: bool) -> Callable[[Spell], Regula
     plain = f"A-Za-z0-9._~!$&'()*+,;={wide}\\-"
     segment = f"(?:[{plain}:@]|{escaped})"
     user = f"(?:(?:[{plain}:]|{escaped})*@)?"
-    ip = f"\\[(?:{_IPV6}|[vV][0-9A-Fa-f]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]"
+    ip = f"\\[(?:{IPV6}|[vV][0-9A-Fa-f]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]"
     host = f"(?:{ip}|(?:[{plain}]|{escaped})*)"
     authority = f"{user}{host}(?::[0-9]*)?"
     absolute = f"/(?:{segment}+(?:/{segment}*)*)?"
@@ -182,14 +182,14 @@ _UUID = "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 
 FORMATS: dict[str, Callable[[Spell], Regular]] = {
     "date-time": _date_time,
-    "date": _only(_DATE),
+    "date": _only(DATE),
     "time": _time,
     "duration": _only(_DURATION),
     "email": _email("", _HOSTNAME),
     "idn-email": _email("\x80-\U0010ffff", f"[A-Za-z0-9{_LETTERS}](?:[A-Za-z0-9{_LETTERS}.-]*[A-Za-z0-9{_LETTERS}])?"),
     "hostname": _hostname,
-    "ipv4": _only(_IPV4),
-    "ipv6": _only(_IPV6),
+    "ipv4": _only(IPV4),
+    "ipv6": _only(IPV6),
     "uri": _uri(False, False),
     "uri-reference": _uri(True, False),
     "iri": _uri(False, True),

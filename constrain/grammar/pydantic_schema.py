@@ -1,0 +1,245 @@
+"""A JSON Schema that says what pydantic's validators read, where the one that pydantic writes says less.
+
+Pydantic writes ``{"type": "string", "format": "uuid4"}`` for a UUID of version 4, which no draft knows, and a plain
+string for the digits of a ``Decimal``: a text that is valid for such a schema fails in ``model_validate_json``.
+Everything here narrows what pydantic writes to texts that its validators take.  Where they take several spellings of
+one value it is the usual one: ``2001:db8::/32``, ``"12.50"``, and no ``" 1_2.5e1 "``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Any
+
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
+
+from constrain.grammar.pydantic_patterns import (
+    BASE64URL,
+    COMPLEX,
+    DECIMAL,
+    DURATION,
+    FORMATS,
+    FRACTION,
+    HEX,
+    HOST,
+    HOSTS,
+    INTEGER,
+    NAIVE_DATETIME,
+    NUMBER,
+    SECOND,
+    TRIMMED,
+    decimal_of,
+    from_day,
+    up_to_day,
+)
+
+_Schema = dict[str, Any]
+
+_UNENFORCED = ("ge", "gt", "le", "lt", "now_op")
+"""Assertions about times for which there is no keyword: ``Grammar.warnings`` says that they have no effect."""
+
+
+class ValidatorJsonSchema(GenerateJsonSchema):
+    """Pydantic's generator of JSON Schemas, with what its validators ask for beyond what it writes."""
+
+    def generate_inner(self, schema: Any) -> _Schema:
+        """Any type: the formats that only pydantic knows become assertions."""
+        written = super().generate_inner(schema)
+        known = FORMATS.get(written.get("format", ""))
+        if known is None or written.get("type") != "string":
+            return written
+        return _both({key: value for key, value in written.items() if key != "format"}, known)
+
+    def str_schema(self, schema: Any) -> _Schema:
+        """A string that is stripped before it is looked at has nothing to strip, so that its length stays."""
+        written = super().str_schema(schema)
+        strips = schema.get("strip_whitespace", self._config.str_strip_whitespace)
+        asserts = {"minLength", "pattern"} & written.keys()
+        return _both(written, {"pattern": TRIMMED}) if strips and asserts else written
+
+    def bytes_schema(self, schema: Any) -> _Schema:
+        """Bytes are written as text, in base 64 or as hexadecimal digits; their lengths count bytes."""
+        encoding = self._config.config_dict.get("val_json_bytes", "utf8")
+        if encoding == "hex":
+            doubled = {key: 2 * schema[key] for key in ("min_length", "max_length") if key in schema}
+            written = {"type": "string", "pattern": HEX}
+            self.update_with_validations(written, {**schema, **doubled}, self.ValidationsMapping.bytes)
+            return written
+        written = super().bytes_schema(schema)
+        written.pop("format", None)
+        if encoding == "base64":
+            words = {"minLength": "min_length", "maxLength": "max_length"}
+            return {words.get(key, key): value for key, value in written.items()} | {"pattern": BASE64URL}
+        return _both(written, {"pattern": "^[\x00-\x7f]*$"}) if "maxLength" in written else written
+
+    def date_schema(self, schema: Any) -> _Schema:
+        """Bounds of dates are patterns, as dates are written with a fixed number of digits."""
+        written = _both(super().date_schema(schema), {"pattern": "^(?!0000)"})
+        day = datetime.timedelta(1)
+        try:
+            first = [schema[key] + more for key, more in (("ge", 0 * day), ("gt", day)) if key in schema]
+            last = [schema[key] - less for key, less in (("le", 0 * day), ("lt", day)) if key in schema]
+        except OverflowError:
+            raise PydanticInvalidForJsonSchema("no date lies within its bounds") from None
+        for pattern in [*map(from_day, first), *map(up_to_day, last)]:
+            written = _both(written, {"pattern": pattern})
+        return _both(written, _unenforced({key: schema[key] for key in ("now_op",) if key in schema}))
+
+    def datetime_schema(self, schema: Any) -> _Schema:
+        """No year 0 and no leap second; without an offset where the validator wants none."""
+        written = super().datetime_schema(schema)
+        if schema.get("tz_constraint") == "naive":
+            written.pop("format", None)
+            written = _both(written, {"pattern": NAIVE_DATETIME})
+        else:
+            written = _both(written, {"pattern": f"^(?!0000){SECOND}"})
+        return _both(written, _unenforced(schema))
+
+    def time_schema(self, schema: Any) -> _Schema:
+        """No leap second."""
+        return _both(super().time_schema(schema), {"pattern": f"^{SECOND}", **_unenforced(schema)})
+
+    def timedelta_schema(self, schema: Any) -> _Schema:
+        """At most 999,999,999 days."""
+        written = {key: value for key, value in super().timedelta_schema(schema).items() if key != "format"}
+        return _both(written, {"pattern": DURATION, **_unenforced(schema)})
+
+    def decimal_schema(self, schema: Any) -> _Schema:
+        """A number, or its digits in a string; a string only where no bound has to hold for it."""
+        number, text = super().decimal_schema(schema)["anyOf"]
+        digits, places = schema.get("max_digits"), schema.get("decimal_places")
+        bounded = any(schema.get(key) is not None for key in ("ge", "gt", "le", "lt", "multiple_of"))
+        if digits is None and places is None:
+            return number if bounded else {"anyOf": [number, {**text, "pattern": DECIMAL}]}
+        places = digits if places is None else places
+        # Digits before the point, and behind it: with max_digits alone their sum is bounded, and each split is a case.
+        splits = [(None if digits is None else max(digits - places, 0), places)]
+        if schema.get("decimal_places") is None:
+            splits = [(digits - behind, behind) for behind in range(digits + 1)]
+        cases = [_digits_of(number, before, behind) for before, behind in splits]
+        if not bounded:
+            cases += [{**text, "pattern": decimal_of(before, behind)} for before, behind in splits]
+        return {"anyOf": cases}
+
+    def fraction_schema(self, schema: Any) -> _Schema:
+        """A number, or a fraction with digits on both sides of its stroke."""
+        return {"anyOf": [{"type": "number"}, {"type": "string", "pattern": FRACTION}]}
+
+    def complex_schema(self, schema: Any) -> _Schema:
+        """``1.5-2j``."""
+        return {"type": "string", "pattern": COMPLEX}
+
+    def url_schema(self, schema: Any) -> _Schema:
+        """A URL of one of the schemes, with a host of letters and digits or an address."""
+        written = super().url_schema(schema)
+        schemes = schema.get("allowed_schemes")
+        if not schemes:
+            return written
+        # The host of a file may be left out, and is.
+        return _both(written, {"pattern": f"^(?:{_any_of(schemes)})://{'/' if schemes == ['file'] else HOST}"})
+
+    def multi_host_url_schema(self, schema: Any) -> _Schema:
+        """Hosts behind one of the schemes."""
+        written = super().multi_host_url_schema(schema)
+        written.pop("format", None)
+        schemes = schema.get("allowed_schemes")
+        return _both(written, {"pattern": f"^{f'(?:{_any_of(schemes)})' if schemes else '[a-z]+'}://{HOSTS}"})
+
+    def dict_schema(self, schema: Any) -> _Schema:
+        """Keys of another type than ``str`` are that type's text."""
+        written = super().dict_schema(schema)
+        if "patternProperties" in written:
+            written.setdefault("additionalProperties", False)
+        keys = schema.get("keys_schema", {"type": "any"})
+        if keys["type"] == "enum":
+            written["propertyNames"] = {"enum": [str(member.value) for member in keys["members"]]}
+        elif "patternProperties" not in written and "propertyNames" not in written and keys["type"] != "any":
+            names = _names(self.generate_inner(keys))
+            return written if names == {} else {**written, "propertyNames": names}
+        return written
+
+    def tagged_union_schema(self, schema: Any) -> _Schema:
+        """The tag decides which type it is, so that it is required also where the type has a default for it."""
+        written = super().tagged_union_schema(schema)
+        tag = written.get("discriminator", {}).get("propertyName")
+        is_name = tag is not None and isinstance(schema["discriminator"], str)
+        return {**written, "required": [tag]} if is_name else written
+
+    def model_field_schema(self, schema: Any) -> _Schema:
+        """A field that has a property."""
+        self._check_alias(schema)
+        return super().model_field_schema(schema)
+
+    def dataclass_field_schema(self, schema: Any) -> _Schema:
+        """A field that has a property."""
+        self._check_alias(schema)
+        return super().dataclass_field_schema(schema)
+
+    def typed_dict_field_schema(self, schema: Any) -> _Schema:
+        """A field that has a property."""
+        self._check_alias(schema)
+        return super().typed_dict_field_schema(schema)
+
+    def _check_alias(self, field: Any) -> None:
+        """Refuse a field that is read from within another: pydantic writes a property that it does not read."""
+        aliases = field.get("validation_alias", "")
+        by_name = any(self._config.config_dict.get(key) for key in ("validate_by_name", "populate_by_name"))
+        paths = aliases if isinstance(aliases, list) and isinstance(aliases[0], list) else [aliases]
+        if not by_name and all(isinstance(path, list) and len(path) > 1 for path in paths):
+            raise PydanticInvalidForJsonSchema(
+                f"a field is read from the path {paths[0]} (AliasPath): give it an alias that is one name"
+            )
+
+
+def _both(first: _Schema, second: _Schema) -> _Schema:
+    """A schema for what is valid for two of them."""
+    if first.keys().isdisjoint(second):
+        return {**first, **second}
+    return {**first, "allOf": [*first.get("allOf", []), second]}
+
+
+def _unenforced(schema: Any) -> _Schema:
+    return {key: str(schema[key]) for key in _UNENFORCED if schema.get(key) is not None}
+
+
+def _any_of(words: list[str]) -> str:
+    return "|".join(re.escape(word) for word in words)
+
+
+def _digits_of(number: _Schema, before: int | None, behind: int) -> _Schema:
+    """A number with at most so many digits before its point and behind it."""
+    written = _both(number, {"multipleOf": _power_of_ten(-behind)})
+    if before is None:
+        return written
+    return _both(written, {"exclusiveMinimum": -(10**before), "exclusiveMaximum": 10**before})
+
+
+def _power_of_ten(exponent: int) -> int | float:
+    return 10**exponent if exponent >= 0 else float(f"1e{exponent}")
+
+
+def _names(keys: _Schema) -> _Schema | bool:
+    """A schema for the names of members that are read as values of ``keys``."""
+    if "anyOf" in keys:
+        return {"anyOf": [_names(each) for each in keys["anyOf"]]}
+    listed = [keys["const"]] if "const" in keys else keys.get("enum")
+    if listed is not None:
+        return {"enum": [value for value in listed if isinstance(value, str)]} if str in map(type, listed) else False
+    kind = keys.get("type")
+    if kind in ("null", "array", "object"):
+        return False
+    if kind == "boolean":
+        return {"enum": ["true", "false"]}
+    if kind not in ("integer", "number"):
+        return {key: value for key, value in keys.items() if key != "type"}
+    pattern = INTEGER if kind == "integer" else NUMBER
+    least, above = keys.get("minimum"), keys.get("exclusiveMinimum")
+    if (above if least is None else least) == 0:
+        pattern = pattern.replace("-?", "")
+    if kind == "integer" and above == 0:
+        pattern = pattern.replace("0|", "")
+    # Other bounds are words without an effect, so that the warnings name them.
+    others = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
+    return {"pattern": pattern, **{word: keys[key] for key, word in others.items() if keys.get(key)}}

@@ -1,0 +1,210 @@
+"""What is written for pydantic's own types is what its validators read, and what it writes itself may be written."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import fractions
+import ipaddress
+import random
+import uuid
+from typing import Annotated, Any, Literal, Union
+
+import numpy as np
+import pydantic
+import pytest
+
+import constrain
+from constrain.errors import GrammarError
+
+END = 256
+TOKENS = [bytes([byte]) for byte in range(END)] + [b"</s>", b"-01", b"00:", b"://", b'": ', b"T0"]
+COMPILER = constrain.GrammarCompiler(constrain.Vocabulary(TOKENS, eos_ids=[END], special_ids=[END]))
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Cat(pydantic.BaseModel, extra="forbid"):
+    lives: int
+    kind: Literal["cat"] = "cat"
+
+
+class Dog(pydantic.BaseModel, extra="forbid"):
+    name: str
+    kind: Literal["dog"]
+
+
+class Owner(pydantic.BaseModel, extra="forbid"):
+    pet: Union[Cat, Dog] = pydantic.Field(discriminator="kind")  # noqa: UP007
+
+
+class Stripped(pydantic.BaseModel, extra="forbid", str_strip_whitespace=True):
+    text: Annotated[str, pydantic.Field(min_length=2)]
+
+
+class Hexadecimal(pydantic.BaseModel, extra="forbid", val_json_bytes="hex", ser_json_bytes="hex"):
+    data: Annotated[bytes, pydantic.Field(min_length=1, max_length=3)]
+
+
+class Base64(pydantic.BaseModel, extra="forbid", val_json_bytes="base64"):
+    data: bytes
+
+
+TYPES: dict[str, tuple[Any, list[Any]]] = {
+    "uuid1": (pydantic.UUID1, [uuid.UUID("12345678-1234-1234-8234-123456789012")]),
+    "uuid4": (pydantic.UUID4, [uuid.UUID("12345678-1234-4234-b234-123456789012")]),
+    "datetime": (datetime.datetime, [datetime.datetime(2024, 2, 29, 1, 2, 3, 4, datetime.timezone.utc)]),
+    "naive": (pydantic.NaiveDatetime, [datetime.datetime(2024, 2, 29, 1, 2, 3, 4)]),
+    "date": (datetime.date, [datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]),
+    "from": (
+        Annotated[datetime.date, pydantic.Field(gt=datetime.date(2019, 12, 31))],
+        [datetime.date(2020, 1, 1), datetime.date(2020, 10, 9), datetime.date(3000, 1, 1)],
+    ),
+    "between": (
+        Annotated[datetime.date, pydantic.Field(ge=datetime.date(2020, 2, 28), lt=datetime.date(2020, 3, 1))],
+        [datetime.date(2020, 2, 28), datetime.date(2020, 2, 29)],
+    ),
+    "time": (datetime.time, [datetime.time(23, 59, 59, tzinfo=datetime.timezone.utc)]),
+    "duration": (
+        datetime.timedelta,
+        [datetime.timedelta(3, 14401), datetime.timedelta(0), datetime.timedelta(-1, 0, 5)],
+    ),
+    "decimal": (decimal.Decimal, [decimal.Decimal("-1.50")]),
+    "digits": (
+        Annotated[decimal.Decimal, pydantic.Field(max_digits=4, decimal_places=2)],
+        [decimal.Decimal("99.99"), decimal.Decimal("-0.01"), decimal.Decimal(12)],
+    ),
+    "all digits": (
+        Annotated[decimal.Decimal, pydantic.Field(max_digits=3)],
+        [decimal.Decimal("0.123"), decimal.Decimal("999"), decimal.Decimal("-1.23")],
+    ),
+    "places": (Annotated[decimal.Decimal, pydantic.Field(decimal_places=1)], [decimal.Decimal("12345.6")]),
+    "bounded": (Annotated[decimal.Decimal, pydantic.Field(gt=0, le=decimal.Decimal("0.3"))], []),
+    "fraction": (fractions.Fraction, []),
+    "complex": (complex, [1.5 - 2j]),
+    "ipv4network": (
+        ipaddress.IPv4Network,
+        [ipaddress.ip_network("10.32.0.0/11"), ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("1.2.3.4")],
+    ),
+    "ipv6network": (
+        ipaddress.IPv6Network,
+        [ipaddress.ip_network(each) for each in ("2001:db8::/29", "::/0", "2001:db8:8000::/33", "fe80::1/128")],
+    ),
+    "ipv4interface": (ipaddress.IPv4Interface, [ipaddress.ip_interface("1.2.3.4/24")]),
+    "ipv6interface": (ipaddress.IPv6Interface, [ipaddress.ip_interface("::1/24")]),
+    "ipvanyaddress": (pydantic.IPvAnyAddress, [ipaddress.ip_address("::1"), ipaddress.ip_address("1.2.3.4")]),
+    "http": (pydantic.HttpUrl, [pydantic.HttpUrl("https://u:p@my-host.example.co.uk:8080/x?y=z#w")]),
+    "websocket": (pydantic.WebsocketUrl, [pydantic.WebsocketUrl("wss://[::1]/")]),
+    "file": (pydantic.FileUrl, [pydantic.FileUrl("file:///etc/passwd")]),
+    "postgres": (pydantic.PostgresDsn, [pydantic.PostgresDsn("postgresql://user:pw@a:5432,b/db?sslmode=require")]),
+    "base 64": (pydantic.Base64Bytes, [b"YWJj", b"YQ=="]),
+    "bytes in hex": (Hexadecimal, [Hexadecimal(data=b"\x01\xff")]),
+    "bytes in base 64": (Base64, []),
+    "short bytes": (Annotated[bytes, pydantic.Field(max_length=2)], [b"ab"]),
+    "stripped": (Stripped, [Stripped(text="a b")]),
+    "keys of int": (dict[int, str], [{0: "", -5: "", 12: ""}]),
+    "positive keys": (dict[pydantic.PositiveInt, str], [{1: ""}]),
+    "keys of float": (dict[float, str], [{0.5: ""}]),
+    "keys of bool": (dict[bool, str], [{True: ""}]),
+    "keys of an enum": (dict[Colour, str], [{Colour.RED: ""}]),
+    "keys of an IntEnum": (dict[Level, str], [{Level.LOW: ""}]),
+    "keys of a UUID": (dict[uuid.UUID, bool], [{uuid.UUID(int=7): True}]),
+    "keys of two types": (dict[Union[int, datetime.date], str], [{1: ""}]),  # noqa: UP007
+    "keys with a pattern": (dict[Annotated[str, pydantic.Field(pattern="^a+$")], int], [{"a": 1}]),
+    "tagged union": (Owner, [Owner(pet=Cat(lives=9)), Owner(pet=Dog(name="", kind="dog"))]),
+}
+
+
+def compiled_for(given: Any) -> constrain.CompiledGrammar:
+    return COMPILER.compile(constrain.Grammar.from_pydantic(given, numbers="plain"))
+
+
+def random_text(compiled: constrain.CompiledGrammar, source: random.Random) -> bytes:
+    """Mostly printable, and complete within 90 tokens."""
+    matcher = constrain.Matcher(compiled, 90)
+    mask = constrain.allocate_token_bitmask(1, len(TOKENS))
+    text = b""
+    while not matcher.is_terminated():
+        matcher.fill_next_token_bitmask(mask)
+        allowed = np.unpackbits(mask[0].view(np.uint8), bitorder="little").nonzero()[0].tolist()
+        usual = [token for token in allowed if (33 <= token < 127 and token != ord("\\")) or token >= END]
+        token = source.choice(usual if usual and source.random() < 0.95 else allowed)
+        assert matcher.accept_token(token)
+        text += b"" if token == END else TOKENS[token]
+    return text
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_what_is_written_is_read(name: str) -> None:
+    given, _ = TYPES[name]
+    adapter, compiled, source = pydantic.TypeAdapter(given), compiled_for(given), random.Random(name)
+    for _ in range(25):
+        adapter.validate_json(random_text(compiled, source))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_what_pydantic_writes_can_be_written(name: str) -> None:
+    given, values = TYPES[name]
+    for value in values:
+        text = pydantic.TypeAdapter(given).dump_json(value)
+        matcher = constrain.Matcher(compiled_for(given))
+        assert matcher.accept_bytes(text), text
+        assert matcher.is_accepting(), text
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (pydantic.UUID4, '"12345678-1234-1234-8234-123456789012"'),
+        (ipaddress.IPv4Network, '"10.32.0.1/11"'),
+        (pydantic.HttpUrl, '"ftp://example.com/"'),
+        (dict[int, str], '{"a": ""}'),
+        (dict[str, int] | dict[None, int], '{"a": ""}'),
+        (Annotated[decimal.Decimal, pydantic.Field(max_digits=3)], "12.34"),
+        (Annotated[decimal.Decimal, pydantic.Field(gt=0)], '"-1"'),
+        (Owner, '{"pet": {"lives": 9}}'),
+    ],
+)
+def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        pydantic.TypeAdapter(given).validate_json(text)
+    matcher = constrain.Matcher(compiled_for(given))
+    assert not (matcher.accept_bytes(text.encode()) and matcher.is_accepting())
+
+
+def test_bounds_that_are_not_enforced_are_named() -> None:
+    grammar = constrain.Grammar.from_pydantic(Annotated[datetime.timedelta, pydantic.Field(gt=datetime.timedelta(1))])
+    assert grammar.warnings == ("at #/gt: unknown keyword 'gt' has no effect",)
+    keys = Annotated[int, pydantic.Field(gt=0, lt=7)]
+    assert constrain.Grammar.from_pydantic(dict[keys, str]).warnings == (
+        "at #/propertyNames/lt: unknown keyword 'lt' has no effect",
+    )
+    assert constrain.Grammar.from_pydantic(pydantic.PastDate).warnings == (
+        "at #/now_op: unknown keyword 'now_op' has no effect",
+    )
+
+
+def test_formats_that_any_string_has_are_no_warnings() -> None:
+    for given in (bytes, pydantic.SecretStr):
+        assert constrain.Grammar.from_pydantic(given).warnings == ()
+
+
+@pytest.mark.parametrize("alias", [pydantic.AliasPath("x", 0), pydantic.AliasChoices(pydantic.AliasPath("x", "y"))])
+def test_a_field_within_another_is_refused(alias: Any) -> None:
+    class Inside(pydantic.BaseModel):
+        first: int = pydantic.Field(validation_alias=alias)
+
+    with pytest.raises(GrammarError, match=r"a field is read from the path \['x', .*give it an alias"):
+        constrain.Grammar.from_pydantic(Inside)
+
+
+def test_no_date_within_its_bounds() -> None:
+    with pytest.raises(GrammarError, match="no date lies within its bounds"):
+        constrain.Grammar.from_pydantic(Annotated[datetime.date, pydantic.Field(gt=datetime.date.max)])
