@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import NOTE
 from constrain.engine.cursor import ALWAYS_ASKS_AT, NO_COMPANION_AT, Saved
-from constrain.engine.history import BEFORE
+from constrain.engine.history import BEFORE, YOUNG
 from constrain.engine.masks.batches import check_matchers, contexts_of, hold_locks
 from constrain.engine.masks.known_batches import push_tokens
 from constrain.engine.matcher import Matcher
@@ -113,19 +113,20 @@ def _take_together(
     taken: list[bool] = is_taken.tolist()
     # As in Matcher.accept_token, for all of them at once.
     generations = [grammar.generation for grammar in grammars]
-    links = zip(generations, states, tokens, [matcher._parent for matcher in matchers], strict=True)
-    behind = (results & STATE_BITS).tolist()
-    steps = zip(matchers, list(links), behind, strict=True)
-    for matcher, link, state in steps if all(taken) else compress(steps, taken):
-        matcher._young.append(link)
-        matcher._parent, matcher._state = link, state
-        matcher._steps += 1
-    is_followed = companions_at != NO_COMPANION_AT
-    for position in np.flatnonzero(is_taken & is_followed).tolist():
+    links = list(zip(generations, states, tokens, [matcher._parent for matcher in matchers], strict=True))
+    YOUNG.extend(links)
+    steps = zip(matchers, links, (results & STATE_BITS).tolist(), strict=True)
+    for matcher, link, state in compress(steps, taken):
+        matcher._parent, matcher._state, matcher._steps = link, state, matcher._steps + 1
+    for position in np.flatnonzero(is_taken & (companions_at != NO_COMPANION_AT)).tolist():
         matcher = matchers[position]
         matcher._note = int(results[position]) >> WORD_SHIFT | matcher._note & NOTE
-    # A companion may have read a token that is taken by itself now.
-    for position in np.flatnonzero(~is_taken & is_followed & (results != 0) & (results != NO_STATE)).tolist():
-        if matchers[position]._unasked_companion is not NO_COMPANION:
-            matchers[position]._rewind()
-    return taken, np.flatnonzero(~is_taken & (results != 0)).tolist()
+    others = []
+    for position in np.flatnonzero(~is_taken).tolist():
+        matcher, result = matchers[position], results[position]
+        if result:
+            others.append(position)
+            if matcher._unasked_companion is not NO_COMPANION and result != NO_STATE:
+                # It may have read the token, which is taken by itself now.
+                matcher._rewind()
+    return taken, others
