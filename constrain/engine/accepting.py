@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import NOTE
-from constrain.engine.cursor import ALWAYS_ASKS_AT, Saved
-from constrain.engine.history import BEFORE
+from constrain.engine.cursor import ALWAYS_ASKS_AT, NO_COMPANION_AT, Saved
+from constrain.engine.history import BEFORE, YOUNG
 from constrain.engine.masks.batches import check_matchers, contexts_of, hold_locks
 from constrain.engine.masks.known_batches import push_tokens
 from constrain.engine.matcher import Matcher
@@ -60,9 +61,9 @@ def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | N
     if set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) >= size:
         ids = [sequences[0]._checked_token(token) for token in ids]
     before = [matcher._steps for matcher in sequences]
-    taken = [False] * len(sequences)
     try:
-        for position in hold_locks(grammars, lambda busy: _take_together(sequences, grammars, ids, taken, busy)):
+        taken, others = hold_locks(grammars, lambda busy: _take_together(sequences, grammars, ids, busy))
+        for position in others:
             taken[position] = sequences[position].accept_token(ids[position])
     except BaseException:
         for matcher, steps in zip(sequences, before, strict=True):
@@ -81,13 +82,13 @@ def _restore(matcher: Matcher, steps: int) -> None:
 
 
 def _take_together(
-    matchers: list[Matcher],
-    grammars: list[CompiledGrammar],
-    tokens: list[int],
-    taken: list[bool],
-    busy: set[CompiledGrammar],
-) -> list[int]:
-    """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones; the others."""
+    matchers: list[Matcher], grammars: list[CompiledGrammar], tokens: list[int], busy: set[CompiledGrammar]
+) -> tuple[list[bool], list[int]]:
+    """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones.
+
+    Returns which have been taken, and the positions of those that have to be taken one by one.
+    """
+    count = len(matchers)
     states = [matcher._state for matcher in matchers]
     companions = [matcher._companion_at for matcher in matchers]
     kinds = [matcher._kinds[token] for matcher, token in zip(matchers, tokens, strict=True)]
@@ -102,29 +103,30 @@ def _take_together(
                     companions[position] = matcher._unasked_companion_at
                 else:
                     states[position] = LOST
-    count = len(matchers)
     results = np.empty(count, np.int64)
+    companions_at = np.fromiter(companions, np.int64, count)
     push_tokens(
-        contexts_of(grammars, busy),
-        np.fromiter(states, np.int64, count),
-        np.fromiter(tokens, np.int64, count),
-        np.fromiter(companions, np.int64, count),
-        results,
+        *(contexts_of(grammars, busy), np.fromiter(states, np.int64, count), np.fromiter(tokens, np.int64, count)),
+        *(companions_at, results),
     )
-    others: list[int] = []
-    pushed = zip(matchers, grammars, states, tokens, results.tolist(), strict=True)
-    for position, (matcher, grammar, state, token, result) in enumerate(pushed):
-        if 0 < result < WITHOUT_QUESTION:
-            taken[position] = True
-            # As in Matcher.accept_token.
-            link = (grammar.generation, state, token, matcher._parent)
-            matcher._young.append(link)
-            matcher._parent, matcher._state, matcher._steps = link, result & STATE_BITS, matcher._steps + 1
-            if matcher._unasked_companion is not NO_COMPANION:
-                matcher._note = result >> WORD_SHIFT | matcher._note & NOTE
-        elif result:
+    is_taken = (results > 0) & (results < WITHOUT_QUESTION)
+    taken: list[bool] = is_taken.tolist()
+    # As in Matcher.accept_token, for all of them at once.
+    generations = [grammar.generation for grammar in grammars]
+    links = list(zip(generations, states, tokens, [matcher._parent for matcher in matchers], strict=True))
+    YOUNG.extend(links)
+    steps = zip(matchers, links, (results & STATE_BITS).tolist(), strict=True)
+    for matcher, link, state in compress(steps, taken):
+        matcher._parent, matcher._state, matcher._steps = link, state, matcher._steps + 1
+    for position in np.flatnonzero(is_taken & (companions_at != NO_COMPANION_AT)).tolist():
+        matcher = matchers[position]
+        matcher._note = int(results[position]) >> WORD_SHIFT | matcher._note & NOTE
+    others = []
+    for position in np.flatnonzero(~is_taken).tolist():
+        matcher, result = matchers[position], results[position]
+        if result:
+            others.append(position)
             if matcher._unasked_companion is not NO_COMPANION and result != NO_STATE:
                 # It may have read the token, which is taken by itself now.
                 matcher._rewind()
-            others.append(position)
-    return others
+    return taken, others

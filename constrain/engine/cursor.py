@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, NamedTuple
 
 from constrain.engine.conditions.of_grammar import conditions_of
 from constrain.engine.conditions.protocol import Condition
 from constrain.engine.expectations import Expectation, expected_at
 from constrain.engine.grammar_tables import GrammarTables
-from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, YOUNG_LINKS, Link
+from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, YOUNG, Link
 from constrain.engine.parser.companions import (
     ALWAYS_ASKS,
     ASKS,
@@ -60,7 +59,6 @@ class Cursor:
         self._unasked_companion, self._unasked_companion_at = NO_COMPANION, NO_COMPANION_AT
         self._state = LOST
         self._parent: Link | None = None
-        self._young: deque[Link] = deque(maxlen=YOUNG_LINKS)
         self._steps = 0
         self._conditions: tuple[Condition, ...] = ()
         self._heed()
@@ -207,7 +205,7 @@ class Cursor:
     def _go_to(self, state: int, step: int | bytes) -> None:
         """Note that a step led to ``state``.  The caller holds the lock."""
         link = (self.compiled.generation, self._state, step, self._parent)
-        self._young.append(link)
+        YOUNG.append(link)
         self._parent, self._state, self._steps = link, state, self._steps + 1
 
     def _read_step(self, data: bytes) -> bool:
@@ -227,7 +225,6 @@ class Cursor:
         state, parent = link[STATE], link[BEFORE]
         if link[GENERATION] != self.compiled.generation:
             place = read_again(self.compiled, parent)
-            self._young.extend(place._young)
             state, parent = place._state, place._parent
         self._state, self._parent, self._steps = state, parent, self._steps - count
         self._rewind()

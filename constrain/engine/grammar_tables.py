@@ -244,7 +244,9 @@ class GrammarTables:
                 return result
 
     def share_scratch(self) -> None:
-        """Let kernels use the work space that the vocabulary has for this thread."""
+        """Let kernels use the work space that the vocabulary has for this thread.  The caller holds the lock."""
+        if get_ident() == self.thread:
+            return
         address, size, self._scratch = self.vocabulary.scratch()
         self._tables.share(t.FOUND_TOKENS, address, size)
         self.thread = get_ident()

@@ -27,10 +27,12 @@ BEFORE: Final = 3
 STEPS_KEPT = 64
 """How many steps back a state is kept for."""
 
-# The collector takes a tuple for plain if it comes upon it after those inside it.  It comes upon young
-# links in the order of this queue, which has to be longer than its youngest generation gets; without
-# the queue it would be in the opposite order, and a text of 200,000 tokens stop for 50 ms at times.
-YOUNG_LINKS = 4096
+# Python's garbage collector takes a tuple for plain if it comes upon it after those inside it.  It comes upon young
+# links in the order of this queue, which has to be longer than its youngest generation gets; without the queue it would
+# be in the opposite order, and a text of 200,000 tokens stop for 50 ms at times.  One queue serves all: what a place
+# would keep of its own is one more thing to reach in memory for each token of a batch.
+YOUNG: Final[deque[Link]] = deque(maxlen=4096)
+"""The links that were made last, of all places; whoever makes one appends it."""
 
 
 class Place(Protocol):
@@ -38,7 +40,6 @@ class Place(Protocol):
 
     _state: int
     _parent: Link | None
-    _young: deque[Link]
 
 
 class LinksKept:
@@ -78,5 +79,5 @@ class LinksKept:
         new = link if link is None else done.get(id(link), link)
         for link in reversed(old):
             new = done[id(link)] = (generation, int(numbers[link[STATE]]), link[STEP], new)
-            place._young.append(new)
+            YOUNG.append(new)
         place._parent = new

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import get_ident
-
 from constrain.engine.grammar_tables import MASK_SLOTS, GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.masks import accelerators as fast
@@ -26,8 +24,7 @@ def write_mask(compiled: GrammarTables, place: Place, out: Bitmask, index: int) 
     Nothing is checked here: ``out`` is a mask that kernels can write to, and ``index`` an int.  The caller holds
     the lock.
     """
-    if get_ident() != compiled.thread:
-        compiled.share_scratch()
+    compiled.share_scratch()
     result = write_mask_unchecked(compiled.ctx, place._state, out, index)
     if result:
         finish_mask(compiled, result, place, out, index)
@@ -50,10 +47,17 @@ def finish_mask(compiled: GrammarTables, result: int, place: Place, out: Bitmask
         result = compiled.run_at(place, masks.write_mask, out, index)
     open_nodes = compiled._tables.get(OPEN_NODES).tolist() if result & 2 else []
     if result & 1:
-        fast.publish(compiled.vocabulary, compiled._run, int(compiled.ctx[NEW_MASK]))
-        compiled.ctx[NEW_MASK] = -1
+        publish_new(compiled)
     if open_nodes:
         _add_open_tokens(compiled, place, open_nodes, out, index)
+
+
+def publish_new(compiled: GrammarTables) -> None:
+    """Share the lexer mask that kernels have noted as worth it, if there is one.  The caller holds the lock."""
+    lexer_state = int(compiled.ctx[NEW_MASK])
+    if lexer_state >= 0:
+        fast.publish(compiled.vocabulary, compiled._run, lexer_state)
+        compiled.ctx[NEW_MASK] = -1
 
 
 def _add_open_tokens(compiled: GrammarTables, place: Place, nodes: list[int], out: Bitmask, index: int) -> None:

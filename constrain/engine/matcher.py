@@ -23,7 +23,7 @@ from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.event_stream import CaptureStream, EventStream
 from constrain.engine.forced_tokens import CONTEXT_BYTES, forced_tokens, text_behind
-from constrain.engine.history import BEFORE, STEP
+from constrain.engine.history import BEFORE, STEP, YOUNG
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
@@ -280,7 +280,7 @@ class Matcher(Cursor):
                 if 0 < state < WITHOUT_QUESTION:
                     # What Cursor._advance does, written out: the calls would take a fifth of the time.
                     link = (compiled.generation, self._state, token, self._parent)
-                    self._young.append(link)
+                    YOUNG.append(link)
                     self._parent, self._state, self._steps = link, state & STATE_BITS, steps + 1
                     if companion is not NO_COMPANION:
                         self._note = state >> WORD_SHIFT | self._note & NOTE

@@ -48,7 +48,6 @@ def _find_again(compiled: GrammarTables, place: Place) -> None:
         place._state = compiled.start_state
         return
     found = read_again(compiled, place._parent)
-    place._young.extend(found._young)
     place._parent = found._parent
     place._state = found._state
 

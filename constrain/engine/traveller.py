@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
 
 from constrain.engine.grammar_tables import GrammarTables
-from constrain.engine.history import BEFORE, STEP, STEPS_KEPT, YOUNG_LINKS, Link, Place
+from constrain.engine.history import BEFORE, STEP, STEPS_KEPT, YOUNG, Link, Place
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import MARKS_SHIFT, NO_COMPANION, UNREAD, WORD_SHIFT, Int64Array, pack, unpack
 from constrain.engine.parser.configurations import LOST
@@ -47,7 +45,6 @@ class Traveller:
         self.word = 0
         self._state = state
         self._parent = parent
-        self._young: deque[Link] = deque(maxlen=YOUNG_LINKS)
         compiled.cursors.add(self)
 
     def read_all(self, data: bytes) -> None:
@@ -155,7 +152,7 @@ def read_again(compiled: GrammarTables, link: Link | None) -> Traveller:
             place._state, _ = unpack(push_token(compiled, place, int(link[STEP])))
         last = behind._parent if len(way) < STEPS_KEPT - 1 else link[BEFORE]
         place._parent = (compiled.generation, behind._state, link[STEP], last)
-        place._young.append(place._parent)
+        YOUNG.append(place._parent)
         settle = getattr(link[STEP], "settle", None)
         if settle is not None:
             place._state = settle(compiled, place)

@@ -14,6 +14,7 @@ import pytest
 
 import constrain
 from constrain.engine import matcher as matcher_module
+from constrain.engine.masks import batches
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import byte_range, concat, literal, repeat
 
@@ -148,18 +149,42 @@ def test_an_error_of_one_leaves_the_others_written(
 ) -> None:
     write = matcher_module.write_mask
 
-    def write_or_be_full(compiled: constrain.CompiledGrammar, *args: Any) -> None:
-        if compiled is matchers[1].compiled:
+    def write_or_be_full(compiled: constrain.CompiledGrammar, place: Any, *args: Any) -> None:
+        if place is matchers[1]:
             raise constrain.LimitError("full")
-        write(compiled, *args)
+        write(compiled, place, *args)
 
-    matchers = [constrain.Matcher(compile_pairs(vocabulary, b"n%d" % index)) for index in range(5)]
+    def write_nothing(_contexts: Any, states: Any, _rows: Any, _may_make: bool, _out: Any, missing: Any) -> int:
+        missing[:] = range(len(states))
+        return len(states)
+
+    grammars = [compile_pairs(vocabulary, b"n%d" % index) for index in range(2)]
+    matchers = [constrain.Matcher(grammars[index % 2]) for index in range(5)]
     monkeypatch.setattr(matcher_module, "write_mask", write_or_be_full)
+    monkeypatch.setattr(batches, "write_masks", write_nothing)
     mask = constrain.allocate_token_bitmask(5, vocabulary.size)
     mask[:] = 0
     with pytest.raises(constrain.LimitError, match="full"):
         constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
     assert [bool(row.any()) for row in mask] == [True, False, True, True, True]
+
+
+def test_new_masks_of_a_grammar_take_one_call(
+    vocabulary: constrain.Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = compile_pairs(vocabulary, b"a")
+    matchers = [constrain.Matcher(compiled) for _ in range(6)]
+    for matcher in matchers[:3]:
+        assert matcher.accept_bytes(b"[")
+    expected = constrain.allocate_token_bitmask(6, vocabulary.size)
+    for row in range(6):
+        twin = constrain.Matcher(compile_pairs(vocabulary, b"a"))
+        assert row >= 3 or twin.accept_bytes(b"[")
+        twin.fill_next_token_bitmask(expected, row)
+    monkeypatch.setattr(constrain.Matcher, "fill_next_token_bitmask", None)
+    mask = constrain.allocate_token_bitmask(6, vocabulary.size)
+    constrain.fill_next_token_bitmask_batch(matchers, mask)
+    assert (mask == expected).all()
 
 
 def test_grammars_in_use_elsewhere(vocabulary: constrain.Vocabulary) -> None:

@@ -19,10 +19,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.masks.known_batches import write_known_masks
+from constrain.engine.mask_memo import publish_new
+from constrain.engine.masks.known_batches import write_masks
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.configurations import LOST
 from constrain.engine.storage.tables import NO_TABLES, array_address
+from constrain.engine.transaction import transact
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
 from constrain.errors import ConstrainError
@@ -85,10 +87,12 @@ def _write(
 ) -> None:
     """Write the rows of a mask that kernels can write to."""
     missing = hold_locks(grammars, lambda busy: _fill_known(sequences, grammars, rows, out, busy))
-    if not missing:
-        return
-    ordered = by_grammar(grammars, missing)
-    run_jobs([partial(_fill, sequences, rows, out, positions) for positions in ordered], threads)
+    if missing:
+        jobs = [
+            partial(_fill, [sequences[position] for position in positions], rows[positions], out)
+            for positions in by_grammar(grammars, missing)
+        ]
+        run_jobs(jobs, threads)
 
 
 def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[list[int]]:
@@ -175,14 +179,24 @@ def _fill_known(
     busy: set[CompiledGrammar],
 ) -> list[int]:
     """Write the rows that are known, under the locks of grammars that are not ``busy``; the places of the others."""
+    return _write_rows(matchers, contexts_of(grammars, busy), rows, out, False)
+
+
+def _write_rows(
+    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, may_make: bool
+) -> list[int]:
+    """Write rows in one call of a kernel; the places of those that it has not written.
+
+    The caller holds the locks of all grammars whose tables are among ``contexts``.
+    """
     states = [matcher._state for matcher in matchers]
-    # Known are the masks of the grammar, which are not those of a matcher whose conditions have a note.
-    for position, matcher in enumerate(matchers):
-        if matcher._note and grammars[position] not in busy and not matcher._has_plain_mask():
-            states[position] = LOST
+    # Masks of a grammar are not those of a matcher whose conditions have a note.
+    for place, matcher in enumerate(matchers):
+        if matcher._note and contexts[place] != _NO_TABLES_AT and not matcher._has_plain_mask():
+            states[place] = LOST
     count = len(matchers)
     found = np.empty(count, np.int64)
-    missing = write_known_masks(contexts_of(grammars, busy), np.fromiter(states, np.int64, count), rows, out, found)
+    missing = write_masks(contexts, np.fromiter(states, np.int64, count), rows, may_make, out, found)
     return found[:missing].tolist()  # type: ignore[no-any-return]
 
 
@@ -196,10 +210,23 @@ def contexts_of(grammars: list[CompiledGrammar], busy: set[CompiledGrammar]) -> 
     return np.fromiter(found, np.int64, len(found))
 
 
-def _fill(matchers: list[Matcher], rows: Int64Array, out: Bitmask, positions: list[int]) -> None:
-    """Write the masks of some sequences of one grammar, computing those that are not known."""
-    for position in positions:
-        matchers[position].fill_next_token_bitmask(out, int(rows[position]))
+def _fill(matchers: list[Matcher], rows: Int64Array, out: Bitmask) -> None:
+    """Write the masks of some sequences of one grammar, making those that are not known."""
+    # One call of a kernel for all, since many are at the same place at first.  What it has not written takes more.
+    missing = transact(matchers[0], _make, matchers, rows, out, finds=False)
+    run_jobs([partial(matchers[place].fill_next_token_bitmask, out, int(rows[place])) for place in missing], 1)
+
+
+def _make(matchers: list[Matcher], rows: Int64Array, out: Bitmask) -> list[int]:
+    """Write what masks of a grammar can be made without more room; the places of the others.
+
+    The caller holds the lock.
+    """
+    compiled = matchers[0].compiled
+    compiled.share_scratch()
+    missing = _write_rows(matchers, contexts_of([compiled] * len(matchers), set()), rows, out, True)
+    publish_new(compiled)
+    return missing
 
 
 # -- threads ---------------------------------------------------------------------------------
@@ -226,7 +253,7 @@ def _helpers() -> ThreadPoolExecutor:
         return _pool
 
 
-def run_jobs(jobs: list[Callable[[], None]], threads: int) -> None:
+def run_jobs(jobs: Sequence[Callable[[], None]], threads: int) -> None:
     """Run all jobs on up to ``threads`` threads, this one among them; then raise the first error of any."""
     pending = deque(jobs)
     errors: list[Exception] = []

@@ -16,10 +16,10 @@ import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import Budget
-from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys, copies_of
+from constrain.engine.conditions.unique_keys.object_keys import copies_of
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.cursor import NO_COMPANION_AT
-from constrain.engine.masks.batches import Int64Array, by_grammar, check_matchers, hold_locks, run_jobs
+from constrain.engine.masks.batches import Int64Array, by_grammar, check_matchers, contexts_of, hold_locks, run_jobs
 from constrain.engine.masks.known_batches import write_known_drafts
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.companions import NO_COMPANION
@@ -109,10 +109,10 @@ class _Drafts:
         lengths, self.tokens = _together(drafts, "draft")
         if len(lengths) != len(matchers):
             raise ConstrainError(f"there are {len(lengths)} drafts for {len(matchers)} matchers")
-        self.starts = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=self.starts[1:])
+        self.starts = _starts(lengths)
         size = matchers[0]._size if matchers else 0
-        outside = self.tokens[(self.tokens < 0) | (self.tokens >= size)]
+        # Negative ones are large without a sign.
+        outside = self.tokens[self.tokens.view(np.uint64) >= size]
         if len(outside):
             raise ConstrainError(f"token id {outside[0]} is out of range, the vocabulary has {size} tokens")
         self.is_tree = parents is not None
@@ -164,82 +164,57 @@ class _Drafts:
 
     def _fill_known(self, rows: Int64Array, out: Bitmask, counts: Int64Array, busy: set[CompiledGrammar]) -> list[int]:
         """Write what is known, under the locks of all grammars that are not busy; the positions of the others."""
-        followed: list[tuple[int, ObjectKeys]] = []
-        limited: list[tuple[int, Matcher]] = []
-        chosen: list[int] = []
-        waiting: list[int] = []
-        for position, matcher in enumerate(self.matchers):
-            compiled = matcher.compiled
-            keys = None
-            is_known = not (compiled.spelled_ids or compiled in busy)
-            if is_known and matcher._note:
-                is_known = matcher._has_plain_mask()
-            if is_known and matcher._is_unasked():
-                if matcher._unasked_companion is not NO_COMPANION:
-                    keys = self._keys_of(matcher)
-                    is_known = keys is not None
-            else:
-                is_known = False
-            if not is_known:
-                waiting.append(position)
-                continue
-            if matcher._asking:
-                limited.append((len(chosen), matcher))
-            if keys is not None:
-                followed.append((len(chosen), keys))
-            chosen.append(position)
+        grammars, matchers = self.grammars, self.matchers
+        places = range(len(matchers))
+        chosen = [place for place in places if grammars[place] not in busy and self._is_plain(matchers[place])]
         if not chosen:
-            return waiting
-        # Grammars with tokens as terminals are not among them, so that kinds are those of the vocabulary.
-        kinds = self.matchers[chosen[0]].compiled.vocabulary.kinds
-        same = all(self.grammars[position].vocabulary.kinds is kinds for position in chosen)
-        if not same:
-            return list(range(len(self.matchers)))
+            return list(places)
         tokens, parents, starts = self.tokens, self.parents, self.starts
-        if waiting:
+        if len(chosen) < len(places):
+            grammars, matchers = [grammars[place] for place in chosen], [matchers[place] for place in chosen]
             lengths = np.diff(starts)
-            is_chosen = np.ones(len(lengths), bool)
-            is_chosen[waiting] = False
-            is_chosen = np.repeat(is_chosen, lengths)
-            tokens, parents = tokens[is_chosen], parents[is_chosen]
-            starts = np.zeros(len(chosen) + 1, np.int64)
-            np.cumsum(lengths[chosen], out=starts[1:])
-        companions = np.full(len(chosen), NO_COMPANION_AT, np.int64)
-        if followed:
-            _copies, addresses = copies_of([keys for _, keys in followed])
-            companions[[place for place, _ in followed]] = addresses
-        found, legal = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
-        reached = np.empty(len(tokens), np.int64)
-        count = write_known_drafts(
-            np.array([self.grammars[position].context_address for position in chosen], np.int64),
-            np.array([self.matchers[position]._state for position in chosen], np.int64),
-            *(companions, starts, tokens, kinds[tokens], parents, rows[chosen], out),
-            *(reached, legal, found),
+            is_chosen = np.zeros(len(lengths), bool)
+            is_chosen[chosen] = True
+            tokens, parents = tokens[np.repeat(is_chosen, lengths)], parents[np.repeat(is_chosen, lengths)]
+            starts, rows = _starts(lengths[chosen]), rows[chosen]
+        # Grammars with tokens as terminals are not among them, so that kinds are those of the vocabulary.
+        kinds = grammars[0].vocabulary.kinds
+        if not all(grammar.vocabulary.kinds is kinds for grammar in set(grammars)):
+            return list(places)
+        count = len(chosen)
+        companions, _copies = _companions_of(matchers)
+        found, legal, reached = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(len(tokens), np.int64)
+        n_missing = write_known_drafts(
+            *(contexts_of(grammars, busy), np.fromiter([matcher._state for matcher in matchers], np.int64, count)),
+            *(companions, starts, tokens, kinds[tokens], parents, rows, out, reached, legal, found),
         )
         counts[chosen] = legal
-        missing = set(found[:count].tolist())
+        missing = set(found[:n_missing].tolist())
         missing.update(
             place
-            for place, matcher in limited
-            if place not in missing and not self._is_ample(matcher, reached[starts[place] : starts[place + 1]])
+            for place, matcher in enumerate(matchers)
+            if matcher._asking and not _is_ample(matcher, reached[starts[place] : starts[place + 1]])
         )
-        return [chosen[place] for place in sorted(missing)] + waiting
+        if not missing and count == len(places):
+            return []
+        done = {chosen[place] for place in range(count) if place not in missing}
+        return [place for place in places if place not in done]
 
-    def _is_ample(self, matcher: Matcher, reached: Int64Array) -> bool:
-        """Whether a budget makes no difference at any of the states that a draft has reached."""
-        budget: Budget = matcher._conditions[0]  # type: ignore[assignment]
-        # No path of the draft is longer than it is.
-        steps = matcher._steps + len(reached)
-        return all(budget.is_ample(matcher.compiled, state, steps) for state in reached.tolist() if state > 0)
-
-    def _keys_of(self, matcher: Matcher) -> ObjectKeys | None:
-        """The keys that a matcher's companion has read, where a copy of them can read a draft on."""
-        # A companion belongs to one path; a budget stands before it.
+    def _is_plain(self, matcher: Matcher) -> bool:
+        """Whether a kernel can follow a draft of a matcher: nobody else has to be asked about tokens and masks."""
+        if not (matcher._note or matcher._asking) and matcher._unasked_companion is NO_COMPANION:
+            return not matcher.compiled.spelled_ids
+        if matcher.compiled.spelled_ids or (matcher._note and not matcher._has_plain_mask()):
+            return False
+        if not matcher._is_unasked():
+            return False
+        if matcher._unasked_companion is NO_COMPANION:
+            return True
+        # A copy of the memory of keys can read a draft on.  It belongs to one path; a budget stands before it.
         last = matcher._conditions[-1]
         if self.is_tree or len(matcher._conditions) - matcher._has_budget != 1 or not isinstance(last, UniqueKeys):
-            return None
-        keys = last.keys
-        return keys if keys is not None and keys.is_small else None
+            return False
+        return last.keys is not None and last.keys.is_small
 
     def _follow(self, position: int, out: Bitmask, row: int) -> int:
         """Write the rows of one draft with forks of its matcher; how many of its tokens are legal."""
@@ -263,6 +238,31 @@ class _Drafts:
             else:
                 out[row + 1 + place] = 0
         return count
+
+
+def _starts(lengths: Int64Array | list[int]) -> Int64Array:
+    """Where pieces of so many elements begin that follow each other, and where the last ends: int64[n + 1]."""
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+def _companions_of(matchers: list[Matcher]) -> tuple[Int64Array, Int64Array | None]:
+    """The address of what may read a draft along for each matcher (int64[n]), and the copies that this is."""
+    companions = np.full(len(matchers), NO_COMPANION_AT, np.int64)
+    places = [place for place, matcher in enumerate(matchers) if matcher._unasked_companion is not NO_COMPANION]
+    if not places:
+        return companions, None
+    copies, companions[places] = copies_of([matchers[place]._conditions[-1].keys for place in places])  # type: ignore[attr-defined]
+    return companions, copies
+
+
+def _is_ample(matcher: Matcher, reached: Int64Array) -> bool:
+    """Whether a budget makes no difference at any of the states that a draft has reached."""
+    budget: Budget = matcher._conditions[0]  # type: ignore[assignment]
+    # No path of the draft is longer than it is.
+    steps = matcher._steps + len(reached)
+    return all(budget.is_ample(matcher.compiled, state, steps) for state in reached.tolist() if state > 0)
 
 
 def _together(parts: Sequence[Sequence[int]], what: str) -> tuple[list[int], Int64Array]:

@@ -8,18 +8,22 @@ from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser.companions import STATE_BITS
 from constrain.engine.parser.configurations import ENDED, NO_MASK, accepts, push_token
 from constrain.engine.storage.access import context_at, used
-from constrain.engine.storage.header import CTX
+from constrain.engine.storage.header import CTX, NEW_MASK
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.schemas import STATE_HASHES, state_masks
 from constrain.kernels.language import boolean, int32, int64, uint8, uint64, void
 
 
-@njit_inner(boolean(CTX, int64, int32[:, ::1], int64))
-def _write_known_mask(ctx, state, out, row):
-    """Write the mask of a state, if it is known and does not depend on the text; whether it is so."""
-    if uint64(state) >= uint64(used(ctx, STATE_HASHES)) or state_masks(ctx)[state].dense == NO_MASK:
+@njit_inner(boolean(CTX, int64, int32[:, ::1], int64, boolean))
+def _write_mask(ctx, state, out, row, may_make):
+    """Write the mask of a state, if it is known or may be made, and does not depend on the text; whether it is so."""
+    if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
         return False
-    return write_mask(ctx, state, out, row) == 0
+    # One lexer mask can wait to be published; another one would not be shared.
+    if state_masks(ctx)[state].dense == NO_MASK and (not may_make or ctx[NEW_MASK] >= 0):
+        return False
+    # A status is negative, and 2 says that tokens are missing.
+    return uint64(write_mask(ctx, state, out, row)) < 2
 
 
 @njit_inner(void(int32[::1]))
@@ -28,9 +32,9 @@ def _clear(row):
         row[j] = 0
 
 
-@njit_entry(int64(int64[::1], int64[::1], int64[::1], int32[:, ::1], int64[::1]))
-def write_known_masks(contexts, states, rows, out, missing):
-    """Write the masks that are known.
+@njit_entry(int64(int64[::1], int64[::1], int64[::1], boolean, int32[:, ::1], int64[::1]))
+def write_masks(contexts, states, rows, may_make, out, missing):
+    """Write the masks that are known, or can be made without more room.
 
     Parameters
     ----------
@@ -40,6 +44,8 @@ def write_known_masks(contexts, states, rows, out, missing):
         State of each sequence; ENDED after an end token, where nothing is allowed.
     rows : int64[n]
         The row of ``out`` for each sequence.
+    may_make : bool
+        Whether masks that are not known are made.  A lexer mask to publish may wait in NEW_MASK afterwards.
     out : int32[batch, words]
     missing : int64[n]
         Output: the positions whose mask has yet to be computed.
@@ -53,7 +59,7 @@ def write_known_masks(contexts, states, rows, out, missing):
         if states[i] == ENDED:
             _clear(out[rows[i]])
             continue
-        if not _write_known_mask(context_at(contexts[i]), states[i], out, rows[i]):
+        if not _write_mask(context_at(contexts[i]), states[i], out, rows[i], may_make):
             missing[count] = i
             count += 1
     return count
@@ -127,7 +133,7 @@ def write_known_drafts(
         companion = context_at(companions[i])
         first, n = starts[i], starts[i + 1] - starts[i]
         counts[i] = 0
-        known = states[i] == ENDED or _write_known_mask(ctx, states[i], out, rows[i])
+        known = states[i] == ENDED or _write_mask(ctx, states[i], out, rows[i], False)
         if states[i] == ENDED:
             _clear(out[rows[i]])
         j = int64(0)
@@ -146,7 +152,7 @@ def write_known_drafts(
             counts[i] += int64(state != 0)
             row = rows[i] + 1 + j
             if known and state > 0:
-                known = _write_known_mask(ctx, state, out, row)
+                known = _write_mask(ctx, state, out, row, False)
             elif known:
                 _clear(out[row])
             j += 1

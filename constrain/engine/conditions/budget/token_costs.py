@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -129,9 +128,8 @@ class TokenCosts:
         found = self._states.get(place._state)
         if found is not None and most >= found.valid_from:
             return found
-        if get_ident() != compiled.thread:
-            # Splits may have to be made.
-            compiled.share_scratch()
+        # Splits may have to be made.
+        compiled.share_scratch()
         new = self._new(compiled, place, most, found is not None)
         if self._size > _MOST_TOKENS:
             self._groups.clear()
