@@ -23,7 +23,6 @@ from constrain.engine.conditions.budget.expression_costs import (
     UNKNOWN,
     better_byte,
     capped,
-    choose_class_bytes,
 )
 from constrain.engine.parser.completion import completions_of, group_of
 from constrain.engine.parser.configurations import set_kinds
@@ -31,7 +30,7 @@ from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
-from constrain.engine.storage.header import CTX, N_IGNORE, RESULT0, RESULT1, RESULT2, RESULT3, START_NT
+from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, RESULT3, START_NT
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_NODE_COST, F_STATE_COST, far_call, far_entry
@@ -145,7 +144,6 @@ def cost_grammar(ctx):
 
     For dots at branches, which are alone in their production, it is there already.  Returns 0, FAIL or LIMIT.
     """
-    choose_class_bytes(ctx)
     lexeme_costs = np.empty(used(ctx, t.LEXEMES), np.int64)
     status = _cost_lexemes(ctx, lexeme_costs)
     if status < 0:
@@ -168,13 +166,6 @@ def cost_grammar(ctx):
             if symbol < BRANCH:
                 rest[dot] = capped(ctx, rest[dot + 1], cost[symbol] if symbol >= 0 else lexeme_costs[~symbol])
     return np.int64(0)
-
-
-@njit_entry(RESULT0)
-def begin_costs(ctx):
-    """Make ready for the costs of lexemes and expressions alone, where rules have none; 0."""
-    choose_class_bytes(ctx)
-    return int64(0)
 
 
 @njit_entry(RESULT1)

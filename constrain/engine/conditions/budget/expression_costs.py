@@ -290,14 +290,3 @@ def expression_cost(ctx, expression, _unused):
 
 
 far_entry(F_NODE_COST, expression_cost)
-
-
-@njit_inner(types.void(CTX))
-def choose_class_bytes(ctx):
-    """Write the preferred byte of each byte class to CLASS_COSTS."""
-    preferred = t.class_costs(ctx)
-    for k in range(ctx[CLASSES]):
-        preferred[k] = t.class_bytes(ctx)[k]
-    for byte in range(256):
-        k = t.byte_classes(ctx)[byte]
-        preferred[k] = better_byte(ctx, preferred[k], int64(byte))

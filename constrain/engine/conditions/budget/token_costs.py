@@ -15,7 +15,6 @@ from constrain.engine.conditions.budget.masks import (
     allow_only,
     cost_below,
     cost_tokens,
-    drop_usual,
     forbid_tokens,
     group_tokens,
 )
@@ -33,7 +32,8 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 # All are dropped when there are more tokens than this in all of a compiled grammar's: 16 MB.
 _MOST_TOKENS = 2_000_000
 
-_NONE = np.empty(0, np.int32)
+# Larger counts are not taken for the usual case.
+_MOST_USUAL = 4095
 
 # Tokens beyond twice the highest cost with which keys that have to differ make no difference either
 # (Budget._most_of_known).
@@ -41,12 +41,18 @@ ROOM_FOR_KEYS = 64
 
 
 def _kept(compiled: GrammarTables, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
-    """What :func:`drop_usual` keeps: tokens, their numbers, and the number of the others."""
-    left, usual = halves(drop_usual(compiled.ctx, count, least))
-    if left == 0:
-        return _NONE, _NONE, usual
-    listed = compiled._tables.array(TOKEN_COSTS)[:left]
-    return listed["token"], listed["count"], usual
+    """Of the first ``count`` tokens in TOKEN_COSTS those that need more than ``least``; for ALL, all but the usual.
+
+    Returns them, their counts, and what the others need at most.
+    """
+    listed = compiled._tables.array(TOKEN_COSTS)[:count]
+    counts = listed["count"]
+    usual = least
+    if least == ALL:
+        usual = int(np.bincount(np.minimum(counts, _MOST_USUAL), minlength=1).argmax())
+        usual = NEVER if usual == _MOST_USUAL else usual
+    kept = listed[counts > usual if least > ALL else counts != usual]
+    return kept["token"], kept["count"], usual
 
 
 class StateCosts:
@@ -181,7 +187,7 @@ class TokenCosts:
                 tokens, groups, usual = _kept(compiled, count, ALL)
                 examples = tables.get(SEARCH_WAYS)["step"].copy()
                 self._size += len(tokens) + len(examples)
-                self._groups[lexer_state] = tokens.copy(), groups.copy(), usual, examples
+                self._groups[lexer_state] = tokens, groups, usual, examples
         found = self._groups[lexer_state]
         if found is None:
             return None
