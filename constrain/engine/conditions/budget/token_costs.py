@@ -23,7 +23,7 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.schemas import OPEN_NODES, SEARCH_WAYS, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
-from constrain.engine.traveller import Traveller
+from constrain.engine.traveller import place_behind
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
@@ -223,8 +223,7 @@ class TokenCosts:
                     token = int(trie.same[token]) if len(trie.same) else -1
             first = int(leaves[leaves >= 0][0])
             count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
-            ahead = Traveller(compiled, before._state, before._parent)
-            ahead.read(vocabulary.tokens[first][done:count])
+            ahead = place_behind(compiled, before, vocabulary.tokens[first][done:count])
             if ahead._state == 0:
                 continue
             n = compiled.run_at(ahead, cost_below, node)
