@@ -47,17 +47,13 @@ def _life_length(ctx, expression):
 
 
 @njit_inner(RESULT1)
-def _life_shown(ctx, expression):
-    """As _life_length, of an intersection that counts also by what stands beside the counter; or FAIL, or LIMIT."""
-    length = _life_length(ctx, expression)
-    if length >= 0:
-        return length
-    counted = counter_and_rest(ctx, expression)
-    if counted < 0:
-        return counted
-    # No string has more characters than bytes.
+def _length_beside(ctx, counted):
+    """As _life_length, of an intersection that counts, by what stands beside the counter (counter_and_rest)."""
     rest = counted & 0xFFFFFFFF
-    length = _life_length(ctx, rest) if rest != EMPTY else int64(-1)
+    if counted < 0 or rest == EMPTY:
+        return int64(-1)
+    # No string has more characters than bytes.
+    length = _life_length(ctx, rest)
     return length if length < LONG and length <= t.expressions(ctx)[counted >> 32].third else int64(-1)
 
 
@@ -85,19 +81,14 @@ def _bytes_to_go(ctx, expression):
     return min(length, int64(_MOST_BYTES))
 
 
-@njit_inner(RESULT1)
-def _whole_counter(ctx, expression):
-    """Of a pattern beside a counter of characters, none of which has begun: ``counter << 32 | pattern``.
-
-    -1 if it is no such thing; FAIL or LIMIT.
-    """
-    counted = counter_and_rest(ctx, expression)
-    if counted < 0:
-        return counted
-    record = t.expressions(ctx)[expression]
-    for i in range(record.second):
-        if t.children(ctx)[record.first + i] == counted >> 32:
-            return counted
+@njit_inner(RESULT2)
+def _whole_counter(ctx, expression, counted):
+    """What counter_and_rest says of an expression if no character has begun, else -1."""
+    if counted >= 0:
+        record = t.expressions(ctx)[expression]
+        for i in range(record.second):
+            if t.children(ctx)[record.first + i] == counted >> 32:
+                return counted
     return int64(-1)
 
 
@@ -126,12 +117,13 @@ def _note_length(ctx, counted):
 
 
 @njit_inner(RESULT3)
-def _visit(ctx, expression, before, _unused):
-    """Put an expression on the heap that has not been visited, behind the way ``before``; 0, FAIL or LIMIT."""
+def _visit(ctx, expression, counted, before):
+    """Put an expression on the heap that has not been visited, behind the way ``before``; 0, FAIL or LIMIT.
+
+    ``counted`` is what counter_and_rest says of it.
+    """
     # With fewer characters left a pattern has no string that it has not with more, so it is visited with more only.
-    counted = _whole_counter(ctx, expression)
-    if counted < -1:
-        return counted
+    counted = _whole_counter(ctx, expression, counted)
     if _is_within_dead(ctx, counted):
         return int64(0)
     # What stands beside the counter has the place of a cost.
@@ -162,9 +154,12 @@ def _follow(ctx, way):
             return successor
         if successor == EMPTY:
             continue
-        length = _life_shown(ctx, successor)
-        if length < -1:
-            return length
+        length, counted = _life_length(ctx, successor), int64(-1)
+        if length < 0:
+            counted = counter_and_rest(ctx, successor)
+            if counted < -1:
+                return counted
+            length = _length_beside(ctx, counted)
         if length >= 0:
             _note_life(ctx, successor, length)
             t.life_ways(ctx)[way].step = length + 1
@@ -172,7 +167,7 @@ def _follow(ctx, way):
         if t.liveness(ctx)[successor] == DEAD:
             continue
         count = used(ctx, t.LIFE_WAYS)
-        status = _visit(ctx, successor, way, int64(0))
+        status = _visit(ctx, successor, counted, way)
         if status != 0:
             return status
         if used(ctx, t.LIFE_WAYS) > count and _bytes_to_go(ctx, successor) < to_go:
@@ -240,32 +235,31 @@ def _live_part(ctx, union):
     return status
 
 
-@njit_inner(RESULT1)
-def _live_beside_counter(ctx, expression):
+@njit_inner(RESULT2)
+def _live_beside_counter(ctx, expression, counted):
     """Whether an intersection is alive: 0 or 1 if that is clear without counting; else -1, or FAIL.
 
     What stands beside the counter is the same for each count, and is searched once for all of them.
     """
-    counted = counter_and_rest(ctx, expression)
     if counted < 0:
-        return counted
+        return int64(-1)
     live = is_live(ctx, counted & 0xFFFFFFFF)
     if live != 1:
         return int64(-1) if live == LIMIT else live
-    length = _life_shown(ctx, expression)
+    length = _length_beside(ctx, counted)
     if length < 0:
-        return length
+        return int64(-1)
     _note_life(ctx, expression, length)
     return int64(1)
 
 
-@njit_inner(RESULT1)
-def _search(ctx, expression):
+@njit_inner(RESULT2)
+def _search(ctx, expression, counted):
     """Search for a string of an expression; 1 or 0, FAIL or LIMIT."""
     set_used(ctx, t.LIFE_HEAP, 0)
     set_used(ctx, t.LIFE_WAYS, 0)
     way = int64(-1)
-    status = _visit(ctx, expression, way, int64(0))
+    status = _visit(ctx, expression, counted, way)
     while used(ctx, t.LIFE_HEAP) > 0 and status == 0:
         way = way_of(ctx, heap_pop(ctx, t.LIFE_HEAP))
         status = _follow(ctx, way)
@@ -283,24 +277,22 @@ def search_live(ctx, expression, _unused):
     known = t.liveness(ctx)[expression]
     if known == ALIVE or known == DEAD:
         return int64(known == ALIVE)
-    length = _life_shown(ctx, expression)
-    if length < -1:
-        return length
+    counted = counter_and_rest(ctx, expression)
+    if counted < -1:
+        return counted
+    length = _length_beside(ctx, counted)
     if length >= 0:
         _note_life(ctx, expression, length)
         return int64(1)
-    counted = _whole_counter(ctx, expression)
-    if counted < -1:
-        return counted
-    if _is_within_dead(ctx, counted):
+    if _is_within_dead(ctx, _whole_counter(ctx, expression, counted)):
         t.liveness(ctx)[expression] = DEAD
         return int64(0)
     if t.expressions(ctx)[expression].kind == UNION:
         status = _live_part(ctx, expression)
     else:
-        status = _live_beside_counter(ctx, expression)
+        status = _live_beside_counter(ctx, expression, counted)
         if status == -1:
-            return _search(ctx, expression)
+            return _search(ctx, expression, counted)
     if status == 0:
         t.liveness(ctx)[expression] = DEAD
     return status
