@@ -103,21 +103,17 @@ def _begin_transitions(ctx, state, base, count):
     trans = t.lexer_transitions(ctx)
     first = t.first_bytes(ctx)
     class_byte = t.class_bytes(ctx)
-    w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
-    for j in range(count):
-        expression = tmp[base + 2 * j + 1]
-        w0 |= first[expression, 0]
-        w1 |= first[expression, 1]
-        w2 |= first[expression, 2]
-        w3 |= first[expression, 3]
     begins = t.lexer_first_bytes(ctx)
-    begins[state, 0] = w0
-    begins[state, 1] = w1
-    begins[state, 2] = w2
-    begins[state, 3] = w3
+    n_bytes = int64(0)
+    for quarter in range(4):
+        bits = int64(0)
+        for j in range(count):
+            bits |= first[tmp[base + 2 * j + 1], quarter]
+        begins[state, quarter] = bits
+        n_bytes += count_bits(bits)
     set_used(ctx, t.LEXER_FIRST_BYTES, state + 1)
     begin, end = uint64(state * classes), uint64((state + 1) * classes)
-    if count_bits(w0) + count_bits(w1) + count_bits(w2) + count_bits(w3) < _FEW_BYTES:
+    if n_bytes < _FEW_BYTES:
         class_of = t.byte_classes(ctx)
         for k in range(begin, end):
             trans[k] = 0
@@ -129,8 +125,7 @@ def _begin_transitions(ctx, state, base, count):
     else:
         for j in range(classes):
             byte = class_byte[j]
-            word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
-            trans[begin + uint64(j)] = -((word >> (byte & 63)) & 1)
+            trans[begin + uint64(j)] = -((begins[state, byte >> 6] >> (byte & 63)) & 1)
     set_used(ctx, t.LEXER_TRANSITIONS, (state + 1) * classes)
 
 

@@ -25,7 +25,7 @@ from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import CLASSES, CTX, OPEN, OPEN_AT, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_STATE_COST, F_STEP, F_TOKENS, far_call, far_entry
-from constrain.engine.storage.statuses import FAIL, STOPPED
+from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import WIDE
 from constrain.kernels.language import int64, types
 
@@ -144,29 +144,6 @@ def tokens_from(ctx, state):
     """How many tokens the completion of a state takes; NEVER, FAIL or LIMIT."""
     reset_costs(ctx)
     return far_call(ctx, F_TOKENS, state, 0)
-
-
-@njit_entry(int64(CTX, int64, int64))
-def push_and_count(ctx, state, token):
-    """``state << 32 | tokens`` after a token, with the tokens of the completion; 0 if the token is not allowed.
-
-    STOPPED if it leads over a place where the text decides how it goes on.
-    """
-    reset_costs(ctx)
-    starts = t.token_starts(ctx)
-    data = t.token_bytes(ctx)
-    class_of = t.byte_classes(ctx)
-    classes = ctx[CLASSES]
-    for i in range(starts[token], starts[token + 1]):
-        byte_class = class_of[data[i]]
-        known = t.transitions(ctx)[state * classes + byte_class]
-        state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
-        if state <= 0:
-            return state
-        if state >= OPEN:
-            return int64(STOPPED)
-    count = far_call(ctx, F_TOKENS, state, 0)
-    return count if count < 0 else state << 32 | count
 
 
 @njit_entry(int64(CTX, int64, types.int32[::1]))

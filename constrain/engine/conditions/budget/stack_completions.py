@@ -203,10 +203,11 @@ class StackCompletions:
             if found is _UNKNOWN:
                 if effort is not None and self._given_up.get(place._state, 0) >= effort:
                     raise _too_hard()
+                most = _MOST_STEPS if effort is None else effort
                 try:
-                    found = self._search(place, _MOST_STEPS if effort is None else effort)
+                    found = self._search(place, most)
                 except SearchLimitError:
-                    self._given_up[place._state] = self._effort
+                    self._given_up[place._state] = most
                     raise
                 self._found[place._state] = found
             if found is None:
@@ -226,27 +227,31 @@ class StackCompletions:
         return self._estimate(place._state)
 
     def _search(self, place: Place, effort: int) -> list[int] | None:
-        self._here = Traveller(self._compiled, place._state, place._parent)
-        self._effort = effort
-        found = self._best_first(place._state, self._byte_steps, self._byte_ways)
+        found = self._best_first(place, effort, self._byte_steps, self._byte_ways)
         if found is not None:
             # The next ways are likely to be of the same bytes.
             self._bytes = list(dict.fromkeys((*found, *self._bytes)))
             return fewest_tokens(self._compiled, bytes(found))
         if len(self._bytes) == self._compiled.ctx[CLASSES]:
             return None
-        return self._best_first(place._state, self._token_steps, self._token_ways)
+        return self._best_first(place, effort, self._token_steps, self._token_ways)
 
     def _best_first(
-        self, begin: int, next_steps: Callable[[], Iterator[tuple[int, int]]], known: dict[int, _Way]
+        self,
+        place: Place,
+        effort: int,
+        next_steps: Callable[[Traveller], Iterator[tuple[int, int]]],
+        known: dict[int, _Way],
     ) -> list[int] | None:
         """The steps to a state in which the text may end; None if none leads there.
 
-        ``next_steps`` gives the steps at ``self._here``, and the states that they lead to.  A step that leads nearer to
+        ``next_steps`` gives the steps at a place, and the states that they lead to.  A step that leads nearer to
         the end by the estimate is followed at once; the other steps of its state come later, if they are needed.
         """
+        begin = place._state
+        at = Traveller(self._compiled, begin, place._parent)
         estimate = self._estimate(begin)
-        self._left = self._effort + _STEPS_PER_BYTE * estimate
+        self._left = effort + _STEPS_PER_BYTE * estimate
         # By state: the step that led there, from where, and how many there were.
         ways: dict[int, tuple[int, int, int]] = {begin: (-1, -1, 0)}
         # By state: the steps that were not tried yet.
@@ -259,9 +264,9 @@ class StackCompletions:
                 continue
             if here in known or self._accepts(here):
                 return self._note_ways(begin, here, ways, known)
-            self._here._state = here
+            at._state = here
             expected = self._estimate(here)
-            steps = others.pop(here, None) or next_steps()
+            steps = others.pop(here, None) or next_steps(at)
             for step, there in steps:
                 if there in ways and ways[there][2] <= spent + 1:
                     continue
@@ -295,27 +300,27 @@ class StackCompletions:
             rest = known[rest.there]
         return steps
 
-    def _byte_steps(self) -> Iterator[tuple[int, int]]:
+    def _byte_steps(self, at: Traveller) -> Iterator[tuple[int, int]]:
         for byte in self._bytes:
-            there = self._push_byte(byte)
+            there = self._push_byte(at, byte)
             if there > 0:
                 yield byte, there
 
-    def _token_steps(self) -> Iterator[tuple[int, int]]:
+    def _token_steps(self, at: Traveller) -> Iterator[tuple[int, int]]:
         vocabulary = self._compiled.vocabulary
         mask = np.zeros((1, words_for(vocabulary.size)), np.int32)
-        write_mask(self._compiled, self._here, mask, 0)
+        write_mask(self._compiled, at, mask, 0)
         self._check_room()
         for token in ids_in_mask(mask[0]).tolist():
             if vocabulary.kinds[token] == NORMAL:
                 self._spend()
-                there = push_token(self._compiled, self._here, token) & STATE_BITS
+                there = push_token(self._compiled, at, token) & STATE_BITS
                 self._check_room()
                 yield token, there
 
-    def _push_byte(self, byte: int) -> int:
+    def _push_byte(self, at: Traveller, byte: int) -> int:
         self._spend()
-        there = self._compiled.run_at(self._here, states.push_byte, byte)
+        there = self._compiled.run_at(at, states.push_byte, byte)
         self._check_room()
         return there
 

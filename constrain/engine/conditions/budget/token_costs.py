@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.conditions.budget.completions import push_and_count
 from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.known_completions import tokens_from
 from constrain.engine.conditions.budget.masks import (
     ALL,
     CROSSINGS_ONLY,
@@ -21,9 +21,11 @@ from constrain.engine.conditions.budget.masks import (
 from constrain.engine.conditions.budget.scarce_keys import ScarceKeyCosts
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
+from constrain.engine.parser.companions import NO_COMPANION, unpack
+from constrain.engine.parser.configurations import push_token
 from constrain.engine.storage.schemas import OPEN_NODES, SEARCH_WAYS, TOKEN_COSTS
-from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
-from constrain.engine.traveller import place_behind
+from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED
+from constrain.engine.traveller import Traveller, place_behind
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
@@ -194,10 +196,11 @@ class TokenCosts:
         tokens, groups, usual_group, examples = found
         ends = np.empty(len(examples), np.int32)
         for group, token in enumerate(examples.tolist()):
-            end = compiled.run_at(place, push_and_count, token)
-            if end == STOPPED:
+            result = compiled.run_at(place, push_token, token, NO_COMPANION)
+            if result == STOPPED:
                 return None
-            ends[group] = halves(end)[1]
+            link = compiled.generation, place._state, token, place._parent
+            ends[group] = tokens_from(compiled, Traveller(compiled, unpack(result)[0], link))
         count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._needed)
         crossing = tables.array(TOKEN_COSTS)[:count]
         usual = int(ends[usual_group]) if len(ends) else 0
