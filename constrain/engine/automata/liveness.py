@@ -6,17 +6,8 @@ Without intersections and complements it has one, unless it is EMPTY.  With them
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.character_counters import counter_and_rest, counting_part
-from constrain.engine.automata.expressions import (
-    ALIVE,
-    COMPLEX_FLAG,
-    CONCAT,
-    DEAD,
-    EMPTY,
-    INTERSECT,
-    NULLABLE_FLAG,
-    UNION,
-)
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import set_used, used
@@ -39,18 +30,18 @@ _MOST_BYTES = 1 << 30
 def _life_length(ctx, expression):
     """Of an expression, not EMPTY, that is known to be alive: the bytes of a string of it, LONG if unknown; else -1."""
     flags = t.expressions(ctx)[expression].flags
-    if flags & NULLABLE_FLAG:
+    if flags & e.NULLABLE_FLAG:
         return int64(0)
-    if not flags & COMPLEX_FLAG:
+    if not flags & e.COMPLEX_FLAG:
         return int64(t.shortest_lengths(ctx)[expression])
-    return int64(t.life_lengths(ctx)[expression]) if t.liveness(ctx)[expression] == ALIVE else int64(-1)
+    return int64(t.life_lengths(ctx)[expression]) if t.liveness(ctx)[expression] == e.ALIVE else int64(-1)
 
 
 @njit_inner(RESULT1)
 def _length_beside(ctx, counted):
     """As _life_length, of an intersection that counts, by what stands beside the counter (counter_and_rest)."""
     rest = counted & 0xFFFFFFFF
-    if counted < 0 or rest == EMPTY:
+    if counted < 0 or rest == e.EMPTY:
         return int64(-1)
     # No string has more characters than bytes.
     length = _life_length(ctx, rest)
@@ -60,7 +51,7 @@ def _length_beside(ctx, counted):
 @njit_inner(types.void(CTX, int64, int64))
 def _note_life(ctx, expression, length):
     """Note that an expression is alive, with a string of so many bytes."""
-    t.liveness(ctx)[expression] = ALIVE
+    t.liveness(ctx)[expression] = e.ALIVE
     t.life_lengths(ctx)[expression] = min(length, int64(LONG))
 
 
@@ -73,7 +64,7 @@ def _bytes_to_go(ctx, expression):
     """
     shortest = t.shortest_lengths(ctx)
     record = t.expressions(ctx)[expression]
-    if record.kind != INTERSECT:
+    if record.kind != e.INTERSECT:
         return int64(shortest[expression])
     length = int64(0)
     for i in range(record.second):
@@ -127,7 +118,7 @@ def _visit(ctx, expression, counted, before):
     if _is_within_dead(ctx, counted):
         return int64(0)
     # What stands beside the counter has the place of a cost.
-    rest = counted & 0xFFFFFFFF if counted >= 0 else int64(EMPTY)
+    rest = counted & 0xFFFFFFFF if counted >= 0 else int64(e.EMPTY)
     way = note_way(ctx, t.LIFE_HEAP, expression, rest, before, int64(0))
     if way == KNOWN:
         return int64(0)
@@ -152,7 +143,7 @@ def _follow(ctx, way):
         successor = far_call(ctx, F_DERIVATIVE, here, byte)
         if successor < 0:
             return successor
-        if successor == EMPTY:
+        if successor == e.EMPTY:
             continue
         length, counted = _life_length(ctx, successor), int64(-1)
         if length < 0:
@@ -164,7 +155,7 @@ def _follow(ctx, way):
             _note_life(ctx, successor, length)
             t.life_ways(ctx)[way].step = length + 1
             return int64(1)
-        if t.liveness(ctx)[successor] == DEAD:
+        if t.liveness(ctx)[successor] == e.DEAD:
             continue
         count = used(ctx, t.LIFE_WAYS)
         status = _visit(ctx, successor, counted, way)
@@ -189,9 +180,9 @@ def _keep_verdicts(ctx, status, way):
     for i in range(used(ctx, t.LIFE_WAYS)):
         expression = int64(found[i].reached)
         if status == 0:
-            t.liveness(ctx)[expression] = DEAD
+            t.liveness(ctx)[expression] = e.DEAD
             continue
-        if found[i].cost != EMPTY:
+        if found[i].cost != e.EMPTY:
             counted = counting_part(ctx, expression) >> 32 << 32 | int64(found[i].cost)
             # It may be alive with as many characters as it was visited with.
             map_change(ctx, t.DEAD_LENGTH_KEYS, t.DEAD_LENGTHS, _length_key(ctx, counted), int64(-1))
@@ -202,17 +193,17 @@ def is_live(ctx, expression):
     """1 if the expression's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
     records = t.expressions(ctx)
     while True:
-        if expression == EMPTY:
+        if expression == e.EMPTY:
             return int64(0)
         head = records[expression].flags
-        if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
+        if head & e.COMPLEX_FLAG == 0 or head & e.NULLABLE_FLAG:
             return int64(1)
-        if head & 255 != CONCAT:
+        if head & 255 != e.CONCAT:
             return far_call(ctx, F_LIVE, expression, 0)
         # A sequence is alive if its parts are; searching it as a whole would walk through all of them.
         first = records[expression].first
         head = records[first].flags
-        if head & COMPLEX_FLAG and not head & NULLABLE_FLAG:
+        if head & e.COMPLEX_FLAG and not head & e.NULLABLE_FLAG:
             live = far_call(ctx, F_LIVE, first, 0)
             if live != 1:
                 return live
@@ -275,8 +266,8 @@ def search_live(ctx, expression, _unused):
     where nearly every byte leads to an expression that is new, as in the format ``regex``.
     """
     known = t.liveness(ctx)[expression]
-    if known == ALIVE or known == DEAD:
-        return int64(known == ALIVE)
+    if known == e.ALIVE or known == e.DEAD:
+        return int64(known == e.ALIVE)
     counted = counter_and_rest(ctx, expression)
     if counted < -1:
         return counted
@@ -285,16 +276,16 @@ def search_live(ctx, expression, _unused):
         _note_life(ctx, expression, length)
         return int64(1)
     if _is_within_dead(ctx, _whole_counter(ctx, expression, counted)):
-        t.liveness(ctx)[expression] = DEAD
+        t.liveness(ctx)[expression] = e.DEAD
         return int64(0)
-    if t.expressions(ctx)[expression].kind == UNION:
+    if t.expressions(ctx)[expression].kind == e.UNION:
         status = _live_part(ctx, expression)
     else:
         status = _live_beside_counter(ctx, expression, counted)
         if status == -1:
             return _search(ctx, expression, counted)
     if status == 0:
-        t.liveness(ctx)[expression] = DEAD
+        t.liveness(ctx)[expression] = e.DEAD
     return status
 
 

@@ -7,18 +7,7 @@ they tell most derivatives that are empty, most tokens that cannot be, and most 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    EPSILON,
-    INTERSECT,
-    LITERAL,
-    NULLABLE_FLAG,
-    QUOTATION,
-    REPEAT,
-    SET,
-    UNION,
-)
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.quotations import quoted_first_bytes
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import set_used
@@ -60,29 +49,29 @@ def _set_bytes(ctx, expression):
     a, b = int64(records[expression].first), int64(records[expression].second)
     for word in range(4):
         begins, ends, needs = int64(0), int64(0), int64(0)
-        if kind == SET:
+        if kind == e.SET:
             begins = ends = t.byte_sets(ctx)[a, word]
-        elif kind == CONCAT:
+        elif kind == e.CONCAT:
             begins, ends, needs = first[a, word], last[b, word], must[a, word] | must[b, word]
-            if records[a].flags & NULLABLE_FLAG:
+            if records[a].flags & e.NULLABLE_FLAG:
                 begins |= first[b, word]
-            if records[b].flags & NULLABLE_FLAG:
+            if records[b].flags & e.NULLABLE_FLAG:
                 ends |= last[a, word]
-        elif kind == UNION:
+        elif kind == e.UNION:
             needs = int64(-1)
             for i in range(a, a + b):
                 part = t.children(ctx)[i]
                 begins, ends, needs = begins | first[part, word], ends | last[part, word], needs & must[part, word]
-        elif kind == INTERSECT:
+        elif kind == e.INTERSECT:
             begins, ends = int64(-1), int64(-1)
             for i in range(a, a + b):
                 part = t.children(ctx)[i]
                 begins, ends, needs = begins & first[part, word], ends & last[part, word], needs | must[part, word]
-        elif kind == REPEAT:
+        elif kind == e.REPEAT:
             begins, ends = first[a, word], last[a, word]
             needs = must[a, word] if b > 0 else int64(0)
-        elif kind > EPSILON:
-            begins = quoted_first_bytes(ctx, expression, word) if kind == QUOTATION else int64(-1)
+        elif kind > e.EPSILON:
+            begins = quoted_first_bytes(ctx, expression, word) if kind == e.QUOTATION else int64(-1)
             ends = int64(-1)
         first[expression, word], last[expression, word], must[expression, word] = begins, ends, needs
 
@@ -98,27 +87,27 @@ def _set_lengths(ctx, expression):
     kind = records[expression].kind
     a, b = int64(records[expression].first), int64(records[expression].second)
     least, most = int64(0), int64(0)
-    if kind == LITERAL:
+    if kind == e.LITERAL:
         least = most = b
-    elif kind == SET:
+    elif kind == e.SET:
         least = most = int64(1)
-    elif kind == CONCAT:
+    elif kind == e.CONCAT:
         least = int64(shortest[a] + shortest[b])
         most = int64(max(to_end[a] + shortest[b], to_end[b]))
-    elif kind == UNION:
+    elif kind == e.UNION:
         least = int64(LONG)
         for i in range(a, a + b):
             part = t.children(ctx)[i]
             least, most = min(least, int64(shortest[part])), max(most, int64(to_end[part]))
-    elif kind == INTERSECT:
+    elif kind == e.INTERSECT:
         for i in range(a, a + b):
             least = max(least, int64(shortest[t.children(ctx)[i]]))
-    elif kind == REPEAT:
+    elif kind == e.REPEAT:
         least = shortest[a] * b
         most = to_end[a] + shortest[a] * max(b - 1, int64(0))
-    elif kind == QUOTATION:
-        least = int64(records[expression].flags & NULLABLE_FLAG == 0)
-    if records[expression].flags & COMPLEX_FLAG or kind == QUOTATION:
+    elif kind == e.QUOTATION:
+        least = int64(records[expression].flags & e.NULLABLE_FLAG == 0)
+    if records[expression].flags & e.COMPLEX_FLAG or kind == e.QUOTATION:
         most = int64(LONG)
     shortest[expression], to_end[expression] = min(least, int64(LONG)), min(most, int64(LONG))
 
@@ -126,7 +115,7 @@ def _set_lengths(ctx, expression):
 @njit_inner(RESULT2)
 def describe(ctx, expression, _unused):
     """Compute what is kept about a new expression besides its record; there is room for it."""
-    if t.expressions(ctx)[expression].kind == LITERAL:
+    if t.expressions(ctx)[expression].kind == e.LITERAL:
         _set_literal_bytes(ctx, expression)
     else:
         _set_bytes(ctx, expression)

@@ -55,7 +55,7 @@ def _make_tables(compiled: GrammarTables) -> None:
     rules = compiled.unfolded
     if rules is not None:
         # From now on for each rule that is made too.
-        on_demand = UnfoldedCosts(tables, compiled._run, rules.unfolding, rules.symbols, rules.add_new)
+        on_demand = UnfoldedCosts(compiled, rules)
         on_demand.begin()
         rules.when_added = on_demand.catch_up
         return
