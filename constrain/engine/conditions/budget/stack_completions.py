@@ -2,7 +2,7 @@
 
 What finishes an LALR stack is not a sum over its parts: the lexer may read on over the end of a lexeme, and conflicts
 are resolved by what follows.  So a completion is searched for, best first over the recognizer's states: each step is
-one of the engine, and what is found is a text of the grammar for certain.  The estimate of what is left (StackCosts,
+one of the engine, and what is found is a text of the grammar for certain.  The estimate of what is left (stack_costs.py
 and the rest of the lexeme under way) counts more than what was spent.  So the search goes straight to some end, which
 is rarely much longer than the shortest one.
 
@@ -21,7 +21,7 @@ import numpy as np
 from constrain.engine.conditions.budget import costs
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
 from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, fewest_tokens
-from constrain.engine.conditions.budget.stack_costs import StackCosts
+from constrain.engine.conditions.budget.stack_costs import Closing, closing_costs
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.mask_memo import write_mask
@@ -33,6 +33,7 @@ from constrain.engine.traveller import Traveller, push_token
 from constrain.engine.vocabulary.bitmasks import ids_in_mask, words_for
 from constrain.engine.vocabulary.vocabulary import NORMAL
 from constrain.errors import ConstrainError, LimitError
+from constrain.grammar.parse_table import ParseTable
 from constrain.limits import spend
 
 _MOST_STEPS, _STEPS_PER_BYTE = 200_000, 100
@@ -67,13 +68,10 @@ def stack_completions(compiled: GrammarTables) -> StackCompletions:
     return found
 
 
-def _stack_costs(compiled: GrammarTables) -> StackCosts:
+def _closings(compiled: GrammarTables, table: ParseTable) -> list[dict[Closing, int]]:
     """What all searches of a grammar are led by."""
-    table = compiled.ir.parse_table
-    assert table is not None
-    columns = len(table.actions) // len(table.contexts)
     # The indents and dedents that come with a line end cost nothing more.
-    terminal_costs = [0] * columns
+    terminal_costs = [0] * table.columns
     known: dict[int, int] = {}
     expressions = compiled._tables.array(t.LEXEMES)["expression"].tolist()
     for lexeme, role in enumerate(table.lexemes):
@@ -82,7 +80,7 @@ def _stack_costs(compiled: GrammarTables) -> StackCosts:
             known[role.column] = min(cost, known.get(role.column, NEVER))
     for column, cost in known.items():
         terminal_costs[column] = cost
-    return StackCosts(table, terminal_costs)
+    return closing_costs(table, terminal_costs)
 
 
 class NoCompletionError(ConstrainError):
@@ -136,10 +134,9 @@ class StackCompletions:
 
     def __init__(self, compiled: GrammarTables) -> None:
         self._compiled = compiled
-        self._costs = _stack_costs(compiled)
-        table = compiled.ir.parse_table
-        assert table is not None
-        self._lexemes = table.lexemes
+        assert compiled.ir.parse_table is not None
+        self._table = compiled.ir.parse_table
+        self._closings = _closings(compiled, self._table)
         self.steps = 0
         self._begin_bytes()
         self._forget()
@@ -375,9 +372,9 @@ class StackCompletions:
             members = tables.array(t.LEXER_MEMBERS)[first:end].tolist()
             # A guard and a lexeme that the parser refuses lead nowhere.
             found = [
-                (self._lexemes[lexeme // 2].column, expression)
+                (self._table.lexemes[lexeme // 2].column, expression)
                 for lexeme, expression in zip(members[::2], members[1::2], strict=True)
-                if lexeme % 2 == 0 and lexeme // 2 < len(self._lexemes)
+                if self._table.is_read(lexeme)
             ]
             if len(found) <= _FEW_LEXEMES:
                 found = [(column, self._rest_of(expression)) for column, expression in found]
@@ -405,14 +402,14 @@ class StackCompletions:
         # The states on top that the parser has put there, above `below`.
         top = [state]
         while True:
-            action = self._costs.action(top[-1], column)
+            action = self._table.actions[top[-1] * self._table.columns + column]
             if action > 0:
                 for each in top:
                     below = self._put(each, below)
                 return self._to_finish((action - 1, below))
             if action == 0 or len(top) > _MOST_ON_TOP:
                 return NEVER
-            symbols, left = self._costs.rule(action)
+            left, symbols = self._table.rules[-1 - action]
             for _ in range(symbols):
                 if top:
                     top.pop()
@@ -421,7 +418,7 @@ class StackCompletions:
             if not top:
                 state, below = self._stack_at(below)
                 top.append(state)
-            top.append(self._costs.goto(top[-1], left))
+            top.append(self._table.goto(top[-1], left))
 
     def _put(self, state: int, below: int) -> int:
         """A number for a stack with a state on top of another: that of no Earley set."""
@@ -460,11 +457,11 @@ class StackCompletions:
             if spent > least[here]:
                 continue
             state, below = here
-            left = 0 if state == self._costs.last else self._finished.get(here)
+            left = 0 if state == self._table.last else self._finished.get(here)
             if left is not None:
                 heapq.heappush(todo, (spent + left, True, here))
                 continue
-            for (symbols, nonterminal), cost in self._costs.closings[state].items():
+            for (symbols, nonterminal), cost in self._closings[state].items():
                 there = self._closed(below, symbols, nonterminal)
                 if spent + cost < least.get(there, NEVER):
                     least[there] = spent + cost
@@ -477,4 +474,4 @@ class StackCompletions:
         """The stack behind a rule that takes the state above ``below`` and ``symbols - 1`` more."""
         for _ in range(symbols - 1):
             below = self._stack_at(below)[1]
-        return self._costs.goto(self._stack_at(below)[0], left), below
+        return self._table.goto(self._stack_at(below)[0], left), below
