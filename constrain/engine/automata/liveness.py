@@ -252,7 +252,7 @@ def _search(ctx, expression, counted):
     way = int64(-1)
     status = _visit(ctx, expression, counted, way)
     while used(ctx, t.LIFE_HEAP) > 0 and status == 0:
-        way = way_of(ctx, heap_pop(ctx, t.LIFE_HEAP))
+        way = way_of(heap_pop(ctx, t.LIFE_HEAP))
         status = _follow(ctx, way)
     _keep_verdicts(ctx, status, way)
     return status

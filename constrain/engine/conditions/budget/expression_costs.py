@@ -43,8 +43,8 @@ UNKNOWN = -1
 _SEARCH_LIMIT = 5_000_000
 
 
-@njit_inner(RESULT2)
-def capped(_ctx, left, right):
+@njit_inner(int64(int64, int64))
+def capped(left, right):
     """The sum of two costs."""
     return min(left + right, int64(NEVER))
 
@@ -98,17 +98,17 @@ def _combine(ctx, expression):
         on, worst = least, least
     elif kind == e.CONCAT:
         left, right = costs[a], costs[b]
-        bound = capped(ctx, left.bound, right.bound)
+        bound = capped(left.bound, right.bound)
         if left.least_on == UNKNOWN or right.least_on == UNKNOWN:
             least, on = int64(UNKNOWN), int64(UNKNOWN)
         else:
-            least = capped(ctx, left.least, right.least)
-            on = capped(ctx, left.least_on, right.least)
+            least = capped(left.least, right.least)
+            on = capped(left.least_on, right.least)
             byte = left.next_byte
             if t.expressions(ctx)[a].flags & e.NULLABLE_FLAG and right.least_on <= on:
                 byte = right.next_byte if right.least_on < on else better_byte(ctx, byte, right.next_byte)
                 on = right.least_on
-            worst = max(capped(ctx, left.worst, right.least), right.worst)
+            worst = max(capped(left.worst, right.least), right.worst)
     elif kind == e.UNION:
         worst = int64(0)
         for i in range(b):
@@ -215,11 +215,11 @@ def _search(ctx, start):
     work = int64(0)
     while used(ctx, t.SEARCH_HEAP) > 0:
         key = heap_pop(ctx, t.SEARCH_HEAP)
-        way = way_of(ctx, key)
+        way = way_of(key)
         here = t.search_ways(ctx)[way].reached
         spent = t.search_ways(ctx)[way].cost
         if way > 0:
-            if spent + t.expression_costs(ctx)[here].bound < estimate_of(ctx, key):
+            if spent + t.expression_costs(ctx)[here].bound < estimate_of(key):
                 continue  # a cheaper way there was found since
             if t.expression_costs(ctx)[here].least != UNKNOWN:
                 return _keep_path(ctx, start, way)

@@ -60,9 +60,7 @@ class LimitedKeys:
         self._ahead = ObjectKeys(quotes, None)
         self._found = np.empty(compiled.vocabulary.size, np.int32)
         self._find_bodies(compiled)
-        single = compiled._run(
-            key_dead_ends.find_dead_ends, self._ahead.memory, self._bodies, self._count, 0, self.work
-        )
+        single = compiled._run(_find_dead_ends, self._ahead.memory, self._bodies, self._count, 0, self.work)
         self.is_risky = not self._is_known or single > 0 or quotes.begins_next_key or quotes.may_hold_two_keys
 
     def _find_bodies(self, compiled: GrammarTables) -> None:
@@ -89,10 +87,7 @@ class LimitedKeys:
             if n_limited >= keys.most_ways:
                 keys.most_ways = 2 * n_limited + 1
                 keys.records()[:, 2] &= m.RISKY | m.LIMITED
-            arguments = memory, self._bodies, self._count, keys.most_ways, self.work
-            new = _find_dead_ends(compiled.ctx, *arguments)
-            if new < 0:
-                new = compiled._run(key_dead_ends.find_dead_ends, *arguments)
+            new = compiled._run(_find_dead_ends, memory, self._bodies, self._count, keys.most_ways, self.work)
             held = int(memory[m.DEAD_IN_TOKEN])
             if new:
                 held |= self._look_into_tokens(keys, new)
