@@ -11,19 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.automata.expressions import (
-    ALL,
-    CONCAT,
-    EPSILON,
-    INTERSECT,
-    LITERAL,
-    NOT,
-    NULLABLE_FLAG,
-    QUOTATION,
-    REPEAT,
-    SET,
-    UNION,
-)
+from constrain.engine.automata import expressions as e
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.parser import configurations as states
@@ -176,7 +164,7 @@ class _Reader:
         name, language = self._lexeme(lexeme)
         if lexeme in ir.ignore:
             # What may be over is not worth a word.
-            under_way = begun and not self._nodes[node]["flags"] & NULLABLE_FLAG
+            under_way = begun and not self._nodes[node]["flags"] & e.NULLABLE_FLAG
             words = by_name(Progress(_IGNORED, language, self._regular(node), under_way, first))
         elif lexeme in self._tokens:
             words = Words("", (name,))
@@ -207,21 +195,21 @@ class _Reader:
     def _behind_blanks(self, node: int) -> int:
         """What follows the blanks that an expression begins with; the expression itself if there are none."""
         nodes = self._nodes
-        while nodes[node]["kind"] == CONCAT and self._is_blank(int(nodes[node]["first"]), _DEPTH):
+        while nodes[node]["kind"] == e.CONCAT and self._is_blank(int(nodes[node]["first"]), _DEPTH):
             node = int(nodes[node]["second"])
         return node
 
     def _is_blank(self, node: int, depth: int) -> bool:
         """Whether an expression has strings of blanks alone; False if it is too large to be looked at."""
         kind, _, a, b, _ = self._nodes[node].tolist()
-        if kind == SET:
+        if kind == e.SET:
             return not self._bits(t.BYTE_SETS, a) & ~_BLANKS
-        if kind == LITERAL:
+        if kind == e.LITERAL:
             return not self._get(t.LITERAL_BYTES)[a : a + b].tobytes().strip(b" \t\n\r")
-        if depth == 0 or kind not in (REPEAT, UNION, CONCAT):
-            return bool(kind == EPSILON)
+        if depth == 0 or kind not in (e.REPEAT, e.UNION, e.CONCAT):
+            return bool(kind == e.EPSILON)
         children: Any = (
-            [a] if kind == REPEAT else [a, b] if kind == CONCAT else self._get(t.CHILDREN)[a : a + b].tolist()
+            [a] if kind == e.REPEAT else [a, b] if kind == e.CONCAT else self._get(t.CHILDREN)[a : a + b].tolist()
         )
         return all(self._is_blank(child, depth - 1) for child in children)
 
@@ -249,32 +237,32 @@ class _Reader:
 
     def _read_new(self, node: int, depth: int) -> Regular:
         kind, _, a, b, c = self._nodes[node].tolist()
-        if kind == EPSILON:
+        if kind == e.EPSILON:
             return Literal(b"")
-        if kind == ALL:
+        if kind == e.ALL:
             return ANY_BYTES
-        if kind == QUOTATION:
+        if kind == e.QUOTATION:
             raise _TooLarge
-        if kind == LITERAL:
+        if kind == e.LITERAL:
             return Literal(self._get(t.LITERAL_BYTES)[a : a + b].tobytes())
-        if kind == SET:
+        if kind == e.SET:
             return ByteSet(self._bits(t.BYTE_SETS, a))
-        if kind == CONCAT:
+        if kind == e.CONCAT:
             parts = [self._read(a, depth)]
-            while self._nodes[b]["kind"] == CONCAT:
+            while self._nodes[b]["kind"] == e.CONCAT:
                 if len(parts) == _NODES:
                     raise _TooLarge
                 parts.append(self._read(int(self._nodes[b]["first"]), depth))
                 b = int(self._nodes[b]["second"])
             return concat(*parts, self._read(b, depth))
-        if kind == REPEAT:
+        if kind == e.REPEAT:
             return repeat(self._read(a, depth), b, None if c < 0 else c)
-        if kind == NOT:
+        if kind == e.NOT:
             return complement(self._read(a, depth))
-        if kind in (UNION, INTERSECT):
+        if kind in (e.UNION, e.INTERSECT):
             children: Any = self._get(t.CHILDREN)[a : a + b].tolist()
             parts = [self._read(child, depth) for child in children]
-            return union(*parts) if kind == UNION else intersect(*parts)
+            return union(*parts) if kind == e.UNION else intersect(*parts)
         return EMPTY
 
 

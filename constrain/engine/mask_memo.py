@@ -9,7 +9,7 @@ from constrain.engine.masks import state_masks as masks
 from constrain.engine.storage.header import NEED_SLOT, NEW_MASK
 from constrain.engine.storage.schemas import OPEN_NODES
 from constrain.engine.storage.statuses import FAIL
-from constrain.engine.traveller import Traveller
+from constrain.engine.traveller import place_behind
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.jit import without_dispatch
@@ -76,8 +76,7 @@ def _add_open_tokens(compiled: GrammarTables, place: Place, nodes: list[int], ou
             place_of_leaf += 1
             leaf = int(trie.token[place_of_leaf])
         count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
-        ahead = Traveller(compiled, before._state, before._parent)
-        ahead.read(vocabulary.tokens[leaf][done:count])
+        ahead = place_behind(compiled, before, vocabulary.tokens[leaf][done:count])
         if ahead._state == 0:
             continue
         while here >= 0:

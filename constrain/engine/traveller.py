@@ -93,6 +93,13 @@ class Traveller:
             data = data[len(piece) :]
 
 
+def place_behind(compiled: GrammarTables, place: Place, data: bytes) -> Traveller:
+    """The place behind some bytes, in state 0 if they cannot follow.  The caller holds the lock."""
+    there = Traveller(compiled, place._state, place._parent)
+    there.read(data)
+    return there
+
+
 def _stopped_at(compiled: GrammarTables) -> tuple[int, int, int]:
     """The open state at which the last kernel stopped, how many bytes it had read, and its marks as a word."""
     state = int(compiled.ctx[OPEN_STATE])
@@ -170,10 +177,9 @@ def push_token(compiled: GrammarTables, place: Place, token: int, companion: Int
     result = compiled.run_at(place, states.push_token, token, companion)
     if result != STOPPED:
         return result
-    traveller = Traveller(compiled, place._state, place._parent)
-    traveller.read(compiled.vocabulary.tokens[token])
+    there = place_behind(compiled, place, compiled.vocabulary.tokens[token])
     unread = 0 if companion is NO_COMPANION else UNREAD
-    return traveller._state and pack(traveller._state, traveller.word | unread)
+    return there._state and pack(there._state, there.word | unread)
 
 
 def push_bytes(compiled: GrammarTables, place: Place, data: bytes) -> int:
@@ -193,9 +199,7 @@ def forced_bytes(compiled: GrammarTables, place: Place) -> bytes:
     count = compiled.run_at(place, states.forced, out)
     begin = 0
     while compiled.ctx[OPEN_AT] and count < _FORCED_LIMIT:
-        ahead = Traveller(compiled, place._state, place._parent)
-        ahead.read(out[begin:count].tobytes())
-        place, begin = ahead, count
+        place, begin = place_behind(compiled, place, out[begin:count].tobytes()), count
         count += compiled.run_at(place, states.forced, out[begin:])
     return out[:count].tobytes()
 

@@ -69,6 +69,16 @@ class ParseTable:
     last: int
     indentation: tuple[int, int] = (-1, -1)
 
+    @property
+    def columns(self) -> int:
+        """How many terminals the actions of a state tell apart, with the end of the text."""
+        return len(self.actions) // len(self.contexts)
+
+    def goto(self, state: int, nonterminal: int) -> int:
+        """The state behind a nonterminal, which can stand there: a rule that was begun in the state can end."""
+        nonterminals = len(self.gotos) // len(self.contexts)
+        return self.gotos[state * nonterminals + nonterminal]
+
     def is_read(self, lexeme: int) -> bool:
         """Whether a lexeme of the IR is one that the parser reads: neither refused nor a guard."""
         return lexeme % 2 == 0 and lexeme < 2 * len(self.lexemes)

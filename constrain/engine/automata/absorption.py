@@ -7,16 +7,8 @@ pattern has matched once more, and the complement of the whole would be dead wit
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    EMPTY,
-    EPSILON,
-    LOOP_FLAG,
-    REPEAT,
-    is_nullable,
-    make_union,
-)
+from constrain.engine.automata import expressions as e
+from constrain.engine.automata.expressions import is_nullable, make_union
 from constrain.engine.storage.access import push_pair, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
@@ -33,9 +25,9 @@ _MOST_PAIRS = 64
 def is_star(ctx, expression):
     """Whether an expression is ``x*``, and ``x`` has finitely many strings and says so without a search."""
     record = expressions(ctx)[expression]
-    if record.kind != REPEAT or record.second > 0 or record.third >= 0:
+    if record.kind != e.REPEAT or record.second > 0 or record.third >= 0:
         return False
-    return not expressions(ctx)[record.first].flags & (LOOP_FLAG | COMPLEX_FLAG)
+    return not expressions(ctx)[record.first].flags & (e.LOOP_FLAG | e.COMPLEX_FLAG)
 
 
 @njit_inner(RESULT2)
@@ -49,7 +41,7 @@ def _is_within(ctx, part, item):
     if ctx[CLASSES] == 0:
         return int64(0)  # the lexemes are still being made
     bottom = used(ctx, WORK_STACK)
-    if not push_pair(ctx, WORK_STACK, part, EPSILON):
+    if not push_pair(ctx, WORK_STACK, part, e.EPSILON):
         return int64(FAIL)
     result = int64(1)
     at = bottom
@@ -63,7 +55,7 @@ def _is_within(ctx, part, item):
             if result != 1 or not (first_bytes(ctx)[inner, byte >> 6] >> (byte & 63)) & 1:
                 continue
             inner_left = far_call(ctx, F_DERIVATIVE, inner, byte)
-            if inner_left == EMPTY:
+            if inner_left == e.EMPTY:
                 continue
             begun_left = far_call(ctx, F_DERIVATIVE, begun, byte)
             if begun_left >= 0 and is_nullable(ctx, begun):
@@ -72,7 +64,7 @@ def _is_within(ctx, part, item):
                 begun_left = make_union(ctx, begun_left, next_left) if next_left >= 0 else next_left
             if inner_left < 0 or begun_left < 0:
                 return min(inner_left, begun_left)
-            if begun_left == EMPTY:
+            if begun_left == e.EMPTY:
                 result = int64(0)
             known = False
             top = used(ctx, WORK_STACK)
@@ -95,7 +87,7 @@ def is_absorbed(ctx, part, star):
     """
     records = expressions(ctx)
     end = part
-    while records[end].kind == CONCAT:
+    while records[end].kind == e.CONCAT:
         end = records[end].second
     if end != star or part == star:
         return int64(0)
@@ -103,11 +95,11 @@ def is_absorbed(ctx, part, star):
     while part != star:
         first = records[part].first
         part = records[part].second
-        while records[first].kind == REPEAT:
+        while records[first].kind == e.REPEAT:
             first = records[first].first
         if first == item:
             continue
-        if records[first].flags & (LOOP_FLAG | COMPLEX_FLAG):
+        if records[first].flags & (e.LOOP_FLAG | e.COMPLEX_FLAG):
             return int64(0)
         within = _is_within(ctx, first, item)
         if within != 1:

@@ -7,21 +7,8 @@ state, intersection and complement cost nothing to build, and only what a given 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.expressions import (
-    ALL,
-    CONCAT,
-    COUNTS_FLAG,
-    EMPTY,
-    EPSILON,
-    FITS_FLAG,
-    INTERSECT,
-    LITERAL,
-    NOT,
-    NULLABLE_FLAG,
-    QUOTATION,
-    REPEAT,
-    SET,
-    UNION,
     intern_expression,
     is_nullable,
     make_concat,
@@ -46,10 +33,10 @@ def _stays(ctx, expression, byte):
     """Whether a sequence begins with any number of bytes of a set, of which this is one, as white space does."""
     records = t.expressions(ctx)
     head, tail = records[expression].first, records[expression].second
-    if records[head].kind != REPEAT or records[head].second > 0 or records[head].third >= 0:
+    if records[head].kind != e.REPEAT or records[head].second > 0 or records[head].third >= 0:
         return False
     part, word = records[head].first, byte >> 6
-    if records[part].kind != SET:
+    if records[part].kind != e.SET:
         return False
     # What follows must not begin so: then there would be two ways.
     bits = t.byte_sets(ctx)[records[part].first, word] & ~t.first_bytes(ctx)[tail, word]
@@ -61,27 +48,27 @@ def known_derivative(ctx, expression, byte):
     """The derivative of a leaf, or of any expression if it was computed before; else -1."""
     records = t.expressions(ctx)
     kind = records[expression].kind
-    if kind == LITERAL:
+    if kind == e.LITERAL:
         offset = records[expression].first
         if t.literal_bytes(ctx)[offset] != byte:
-            return int64(EMPTY)
+            return int64(e.EMPTY)
         length = records[expression].second
         if length == 1:
-            return int64(EPSILON)
-        return intern_expression(ctx, LITERAL, offset + 1, length - 1, 0)
-    if kind == SET:
+            return int64(e.EPSILON)
+        return intern_expression(ctx, e.LITERAL, offset + 1, length - 1, 0)
+    if kind == e.SET:
         word = t.byte_sets(ctx)[records[expression].first, byte >> 6]
         return (word >> (byte & 63)) & 1  # EPSILON is 1 and EMPTY is 0
-    if kind <= EPSILON:
-        return int64(EMPTY)
-    if kind == ALL:
-        return int64(ALL)
+    if kind <= e.EPSILON:
+        return int64(e.EMPTY)
+    if kind == e.ALL:
+        return int64(e.ALL)
     # Most bytes cannot begin most expressions; saying so needs no memo.
     if not (t.first_bytes(ctx)[expression, byte >> 6] >> (byte & 63)) & 1:
-        return int64(EMPTY)
-    if kind == QUOTATION:
+        return int64(e.EMPTY)
+    if kind == e.QUOTATION:
         return far_call(ctx, F_QUOTATION_DERIVATIVE, expression, byte)
-    if kind == CONCAT and _stays(ctx, expression, byte):
+    if kind == e.CONCAT and _stays(ctx, expression, byte):
         return expression
     return map_get(ctx, t.DERIVATIVE_KEYS, t.DERIVATIVE_VALUES, (expression << 8 | byte) + 1)
 
@@ -96,43 +83,43 @@ def _simple_derivative(ctx, expression, byte):
     records = t.expressions(ctx)
     begins = t.first_bytes(ctx)
     word, bit = byte >> 6, int64(1) << (byte & 63)
-    while records[expression].kind == CONCAT:
+    while records[expression].kind == e.CONCAT:
         first, rest = records[expression].first, records[expression].second
         kind = records[first].kind
-        if kind == REPEAT:
+        if kind == e.REPEAT:
             item, low, high = records[first].first, records[first].second, records[first].third
-            if records[item].kind != SET:
+            if records[item].kind != e.SET:
                 return int64(-1)
             if not begins[item, word] & bit:
                 if low > 0:
-                    return int64(EMPTY)
+                    return int64(e.EMPTY)
                 expression = rest
                 continue
             if low == 0 and begins[rest, word] & bit:
                 return int64(-1)
             if high < 0 and low == 0:
                 return expression
-            counts = int64(records[first].flags & COUNTS_FLAG)
+            counts = int64(records[first].flags & e.COUNTS_FLAG)
             fewer = make_repeat(ctx, item, max(low - 1, int64(0)), high - 1 if high > 0 else high, counts)
             return make_concat(ctx, fewer, rest) if fewer >= 0 else fewer
-        if records[first].flags & NULLABLE_FLAG:
+        if records[first].flags & e.NULLABLE_FLAG:
             return int64(-1)
-        if kind == UNION:
-            found = int64(EMPTY)
+        if kind == e.UNION:
+            found = int64(e.EMPTY)
             begin, count = records[first].first, records[first].second
             if count > _FEW_PARTS:
                 return int64(-1)
             for i in range(begin, begin + count):
                 part = t.children(ctx)[i]
                 if begins[part, word] & bit:
-                    if found != EMPTY:
+                    if found != e.EMPTY:
                         return int64(-1)
                     found = part
-            if found == EMPTY:
-                return int64(EMPTY)
+            if found == e.EMPTY:
+                return int64(e.EMPTY)
             first = found
             kind = records[first].kind
-        if kind != LITERAL and kind != SET:
+        if kind != e.LITERAL and kind != e.SET:
             return int64(-1)
         part = known_derivative(ctx, first, byte)
         return make_concat(ctx, part, rest) if part >= 0 else part
@@ -169,7 +156,7 @@ def derivative(ctx, expression, byte):
         kind = records[expression].kind
         a, b, c = records[expression].first, records[expression].second, records[expression].third
         missing = int64(-1)
-        if kind == UNION or kind == INTERSECT:
+        if kind == e.UNION or kind == e.INTERSECT:
             dead = False
             for i in range(b):
                 child = t.children(ctx)[a + i]
@@ -182,32 +169,32 @@ def derivative(ctx, expression, byte):
                     elif not push(ctx, t.WORK_STACK, missing):
                         return int64(FAIL)
                     missing = child
-                    if kind == INTERSECT:
+                    if kind == e.INTERSECT:
                         # The next parts need not be known if this one is dead.
                         break
-                elif part == EMPTY and kind == INTERSECT:
+                elif part == e.EMPTY and kind == e.INTERSECT:
                     dead = True
                     break
                 elif missing == -1 and not push(ctx, t.WORK_STACK, part):
                     return int64(FAIL)
             if dead:
                 set_used(ctx, t.WORK_STACK, top)
-                result = int64(EMPTY)
+                result = int64(e.EMPTY)
             elif missing == -1:
-                result = far_call(ctx, F_SET_OPERATION, int64(records[expression].flags & (FITS_FLAG | 255)), top)
+                result = far_call(ctx, F_SET_OPERATION, int64(records[expression].flags & (e.FITS_FLAG | 255)), top)
         else:
             part = known_derivative(ctx, a, byte)
             if part < -1:
                 return part
             if part == -1:
                 missing = a
-            elif kind == NOT:
+            elif kind == e.NOT:
                 result = make_not(ctx, part)
-            elif kind == REPEAT:
-                if part == EMPTY:
-                    result = int64(EMPTY)
+            elif kind == e.REPEAT:
+                if part == e.EMPTY:
+                    result = int64(e.EMPTY)
                 else:
-                    counts = int64(records[expression].flags & COUNTS_FLAG)
+                    counts = int64(records[expression].flags & e.COUNTS_FLAG)
                     rest = make_repeat(ctx, a, max(b - 1, 0), c - 1 if c > 0 else c, counts)
                     if rest < 0:
                         return rest

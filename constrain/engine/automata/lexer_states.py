@@ -9,22 +9,9 @@ recognizer then follows both roads, ending and going on.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.derivatives import known_derivative
-from constrain.engine.automata.expressions import (
-    ALL,
-    COMPLEX_FLAG,
-    CONCAT,
-    EMPTY,
-    EPSILON,
-    INTERSECT,
-    LITERAL,
-    NULLABLE_FLAG,
-    QUOTATION,
-    SET,
-    UNION,
-    UNKNOWN,
-    is_nullable,
-)
+from constrain.engine.automata.expressions import is_nullable
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
@@ -103,21 +90,17 @@ def _begin_transitions(ctx, state, base, count):
     trans = t.lexer_transitions(ctx)
     first = t.first_bytes(ctx)
     class_byte = t.class_bytes(ctx)
-    w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
-    for j in range(count):
-        expression = tmp[base + 2 * j + 1]
-        w0 |= first[expression, 0]
-        w1 |= first[expression, 1]
-        w2 |= first[expression, 2]
-        w3 |= first[expression, 3]
     begins = t.lexer_first_bytes(ctx)
-    begins[state, 0] = w0
-    begins[state, 1] = w1
-    begins[state, 2] = w2
-    begins[state, 3] = w3
+    n_bytes = int64(0)
+    for quarter in range(4):
+        bits = int64(0)
+        for j in range(count):
+            bits |= first[tmp[base + 2 * j + 1], quarter]
+        begins[state, quarter] = bits
+        n_bytes += count_bits(bits)
     set_used(ctx, t.LEXER_FIRST_BYTES, state + 1)
     begin, end = uint64(state * classes), uint64((state + 1) * classes)
-    if count_bits(w0) + count_bits(w1) + count_bits(w2) + count_bits(w3) < _FEW_BYTES:
+    if n_bytes < _FEW_BYTES:
         class_of = t.byte_classes(ctx)
         for k in range(begin, end):
             trans[k] = 0
@@ -129,8 +112,7 @@ def _begin_transitions(ctx, state, base, count):
     else:
         for j in range(classes):
             byte = class_byte[j]
-            word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
-            trans[begin + uint64(j)] = -((word >> (byte & 63)) & 1)
+            trans[begin + uint64(j)] = -((begins[state, byte >> 6] >> (byte & 63)) & 1)
     set_used(ctx, t.LEXER_TRANSITIONS, (state + 1) * classes)
 
 
@@ -155,7 +137,7 @@ def _stage_first_match(ctx, base, count, stage):
         if lexeme < 0 and is_nullable(ctx, expression):
             lexeme = int64(member)
         refused += member & 1
-        if expression != EPSILON and not member & 1:
+        if expression != e.EPSILON and not member & 1:
             goes_on = int64(1)
     if goes_on and guards + refused == 0:
         goes_on = int64(FREELY)
@@ -166,7 +148,7 @@ def _stage_first_match(ctx, base, count, stage):
     for j in range(count):
         member, expression = tmp[base + 2 * j], tmp[base + 2 * j + 1]
         # The end of any line is a member wherever the end of a line at a column is one, and holds all its texts.
-        if expression == EPSILON or (member < guard and t.lexeme_roles(ctx)[member].line > 0):
+        if expression == e.EPSILON or (member < guard and t.lexeme_roles(ctx)[member].line > 0):
             continue
         code = GUARD_BIT | expression
         i = n
@@ -223,7 +205,7 @@ def intern_lexer_state(ctx, base, count):
             if is_nullable(ctx, expression):
                 tmp[stage + accepted] = tmp[base + 2 * j]
                 accepted += 1
-            if expression != EPSILON:
+            if expression != e.EPSILON:
                 goes_on = 1
     accept = intern_accept_set(ctx, stage, accepted)
     if accept < 0:
@@ -236,7 +218,7 @@ def intern_lexer_state(ctx, base, count):
     set_used(ctx, t.LEXER_STATES, state + 1)
     _begin_transitions(ctx, state, base, count - guards)
     if guard:
-        t.lexer_lives(ctx)[state] = UNKNOWN
+        t.lexer_lives(ctx)[state] = e.UNKNOWN
         set_used(ctx, t.LEXER_LIVES, state + 1)
     t.lexer_twins(ctx)[state] = -1
     set_used(ctx, t.LEXER_TWINS, state + 1)
@@ -271,7 +253,7 @@ def leads_on(ctx, state, byte_class):
     for i in range(offset, offset + 2 * t.lexer_states(ctx)[state].count, 2):
         expression = pool[i + 1]
         # Whether anything is left of an intersection or a complement takes its derivative to know.
-        if (first[expression, word] >> (byte & 63)) & 1 and not records[expression].flags & COMPLEX_FLAG:
+        if (first[expression, word] >> (byte & 63)) & 1 and not records[expression].flags & e.COMPLEX_FLAG:
             trans[place] = LEADS_ON
             return int64(1)
     return int64(0)
@@ -290,7 +272,7 @@ def _members_after(ctx, offset, count, byte):
             expression = far_call(ctx, F_DERIVATIVE, before, byte)
             if expression < 0:
                 return expression
-        if expression == EMPTY:
+        if expression == e.EMPTY:
             continue
         live = is_live(ctx, expression)
         if live < 0:
@@ -355,7 +337,7 @@ def _bytes_like(ctx, state, byte):
             if left < 0:
                 set_used(ctx, t.WORK_STACK, bottom)
                 return none
-            if kind == LITERAL:
+            if kind == e.LITERAL:
                 first = int64(t.literal_bytes(ctx)[a])
                 if first == byte:
                     set_used(ctx, t.WORK_STACK, bottom)
@@ -365,7 +347,7 @@ def _bytes_like(ctx, state, byte):
                 w1 &= mask if first >> 6 == 1 else int64(-1)
                 w2 &= mask if first >> 6 == 2 else int64(-1)
                 w3 &= mask if first >> 6 == 3 else int64(-1)
-            elif kind == QUOTATION:
+            elif kind == e.QUOTATION:
                 begins = t.first_bytes(ctx)
                 if begins[expression, word] & bit:
                     set_used(ctx, t.WORK_STACK, bottom)
@@ -374,26 +356,26 @@ def _bytes_like(ctx, state, byte):
                 w1 &= ~begins[expression, 1]
                 w2 &= ~begins[expression, 2]
                 w3 &= ~begins[expression, 3]
-            elif kind == SET:
+            elif kind == e.SET:
                 flip = int64(0) if sets[a, word] & bit else int64(-1)
                 w0 &= sets[a, 0] ^ flip
                 w1 &= sets[a, 1] ^ flip
                 w2 &= sets[a, 2] ^ flip
                 w3 &= sets[a, 3] ^ flip
-            elif kind == UNION or kind == INTERSECT:
+            elif kind == e.UNION or kind == e.INTERSECT:
                 if not room(ctx, t.WORK_STACK, b):
                     set_used(ctx, t.WORK_STACK, bottom)
                     return none
                 for j in range(b):
                     t.work_stack(ctx)[top + j] = pool[a + j]
                 set_used(ctx, t.WORK_STACK, top + b)
-            elif kind > ALL:
+            elif kind > e.ALL:
                 if not room(ctx, t.WORK_STACK, 2):
                     set_used(ctx, t.WORK_STACK, bottom)
                     return none
                 t.work_stack(ctx)[top] = a
                 set_used(ctx, t.WORK_STACK, top + 1)
-                if kind == CONCAT and records[a].flags & NULLABLE_FLAG:
+                if kind == e.CONCAT and records[a].flags & e.NULLABLE_FLAG:
                     t.work_stack(ctx)[top + 1] = b
                     set_used(ctx, t.WORK_STACK, top + 2)
     return w0, w1, w2, w3

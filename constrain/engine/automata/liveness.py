@@ -6,17 +6,8 @@ Without intersections and complements it has one, unless it is EMPTY.  With them
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.character_counters import counter_and_rest, counting_part
-from constrain.engine.automata.expressions import (
-    ALIVE,
-    COMPLEX_FLAG,
-    CONCAT,
-    DEAD,
-    EMPTY,
-    INTERSECT,
-    NULLABLE_FLAG,
-    UNION,
-)
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import set_used, used
@@ -39,32 +30,28 @@ _MOST_BYTES = 1 << 30
 def _life_length(ctx, expression):
     """Of an expression, not EMPTY, that is known to be alive: the bytes of a string of it, LONG if unknown; else -1."""
     flags = t.expressions(ctx)[expression].flags
-    if flags & NULLABLE_FLAG:
+    if flags & e.NULLABLE_FLAG:
         return int64(0)
-    if not flags & COMPLEX_FLAG:
+    if not flags & e.COMPLEX_FLAG:
         return int64(t.shortest_lengths(ctx)[expression])
-    return int64(t.life_lengths(ctx)[expression]) if t.liveness(ctx)[expression] == ALIVE else int64(-1)
+    return int64(t.life_lengths(ctx)[expression]) if t.liveness(ctx)[expression] == e.ALIVE else int64(-1)
 
 
 @njit_inner(RESULT1)
-def _life_shown(ctx, expression):
-    """As _life_length, of an intersection that counts also by what stands beside the counter; or FAIL, or LIMIT."""
-    length = _life_length(ctx, expression)
-    if length >= 0:
-        return length
-    counted = counter_and_rest(ctx, expression)
-    if counted < 0:
-        return counted
-    # No string has more characters than bytes.
+def _length_beside(ctx, counted):
+    """As _life_length, of an intersection that counts, by what stands beside the counter (counter_and_rest)."""
     rest = counted & 0xFFFFFFFF
-    length = _life_length(ctx, rest) if rest != EMPTY else int64(-1)
+    if counted < 0 or rest == e.EMPTY:
+        return int64(-1)
+    # No string has more characters than bytes.
+    length = _life_length(ctx, rest)
     return length if length < LONG and length <= t.expressions(ctx)[counted >> 32].third else int64(-1)
 
 
 @njit_inner(types.void(CTX, int64, int64))
 def _note_life(ctx, expression, length):
     """Note that an expression is alive, with a string of so many bytes."""
-    t.liveness(ctx)[expression] = ALIVE
+    t.liveness(ctx)[expression] = e.ALIVE
     t.life_lengths(ctx)[expression] = min(length, int64(LONG))
 
 
@@ -77,7 +64,7 @@ def _bytes_to_go(ctx, expression):
     """
     shortest = t.shortest_lengths(ctx)
     record = t.expressions(ctx)[expression]
-    if record.kind != INTERSECT:
+    if record.kind != e.INTERSECT:
         return int64(shortest[expression])
     length = int64(0)
     for i in range(record.second):
@@ -85,19 +72,14 @@ def _bytes_to_go(ctx, expression):
     return min(length, int64(_MOST_BYTES))
 
 
-@njit_inner(RESULT1)
-def _whole_counter(ctx, expression):
-    """Of a pattern beside a counter of characters, none of which has begun: ``counter << 32 | pattern``.
-
-    -1 if it is no such thing; FAIL or LIMIT.
-    """
-    counted = counter_and_rest(ctx, expression)
-    if counted < 0:
-        return counted
-    record = t.expressions(ctx)[expression]
-    for i in range(record.second):
-        if t.children(ctx)[record.first + i] == counted >> 32:
-            return counted
+@njit_inner(RESULT2)
+def _whole_counter(ctx, expression, counted):
+    """What counter_and_rest says of an expression if no character has begun, else -1."""
+    if counted >= 0:
+        record = t.expressions(ctx)[expression]
+        for i in range(record.second):
+            if t.children(ctx)[record.first + i] == counted >> 32:
+                return counted
     return int64(-1)
 
 
@@ -126,16 +108,17 @@ def _note_length(ctx, counted):
 
 
 @njit_inner(RESULT3)
-def _visit(ctx, expression, before, _unused):
-    """Put an expression on the heap that has not been visited, behind the way ``before``; 0, FAIL or LIMIT."""
+def _visit(ctx, expression, counted, before):
+    """Put an expression on the heap that has not been visited, behind the way ``before``; 0, FAIL or LIMIT.
+
+    ``counted`` is what counter_and_rest says of it.
+    """
     # With fewer characters left a pattern has no string that it has not with more, so it is visited with more only.
-    counted = _whole_counter(ctx, expression)
-    if counted < -1:
-        return counted
+    counted = _whole_counter(ctx, expression, counted)
     if _is_within_dead(ctx, counted):
         return int64(0)
     # What stands beside the counter has the place of a cost.
-    rest = counted & 0xFFFFFFFF if counted >= 0 else int64(EMPTY)
+    rest = counted & 0xFFFFFFFF if counted >= 0 else int64(e.EMPTY)
     way = note_way(ctx, t.LIFE_HEAP, expression, rest, before, int64(0))
     if way == KNOWN:
         return int64(0)
@@ -160,19 +143,22 @@ def _follow(ctx, way):
         successor = far_call(ctx, F_DERIVATIVE, here, byte)
         if successor < 0:
             return successor
-        if successor == EMPTY:
+        if successor == e.EMPTY:
             continue
-        length = _life_shown(ctx, successor)
-        if length < -1:
-            return length
+        length, counted = _life_length(ctx, successor), int64(-1)
+        if length < 0:
+            counted = counter_and_rest(ctx, successor)
+            if counted < -1:
+                return counted
+            length = _length_beside(ctx, counted)
         if length >= 0:
             _note_life(ctx, successor, length)
             t.life_ways(ctx)[way].step = length + 1
             return int64(1)
-        if t.liveness(ctx)[successor] == DEAD:
+        if t.liveness(ctx)[successor] == e.DEAD:
             continue
         count = used(ctx, t.LIFE_WAYS)
-        status = _visit(ctx, successor, way, int64(0))
+        status = _visit(ctx, successor, counted, way)
         if status != 0:
             return status
         if used(ctx, t.LIFE_WAYS) > count and _bytes_to_go(ctx, successor) < to_go:
@@ -194,9 +180,9 @@ def _keep_verdicts(ctx, status, way):
     for i in range(used(ctx, t.LIFE_WAYS)):
         expression = int64(found[i].reached)
         if status == 0:
-            t.liveness(ctx)[expression] = DEAD
+            t.liveness(ctx)[expression] = e.DEAD
             continue
-        if found[i].cost != EMPTY:
+        if found[i].cost != e.EMPTY:
             counted = counting_part(ctx, expression) >> 32 << 32 | int64(found[i].cost)
             # It may be alive with as many characters as it was visited with.
             map_change(ctx, t.DEAD_LENGTH_KEYS, t.DEAD_LENGTHS, _length_key(ctx, counted), int64(-1))
@@ -207,17 +193,17 @@ def is_live(ctx, expression):
     """1 if the expression's language holds any string, else 0; FAIL, or LIMIT if the search grew too large."""
     records = t.expressions(ctx)
     while True:
-        if expression == EMPTY:
+        if expression == e.EMPTY:
             return int64(0)
         head = records[expression].flags
-        if head & COMPLEX_FLAG == 0 or head & NULLABLE_FLAG:
+        if head & e.COMPLEX_FLAG == 0 or head & e.NULLABLE_FLAG:
             return int64(1)
-        if head & 255 != CONCAT:
+        if head & 255 != e.CONCAT:
             return far_call(ctx, F_LIVE, expression, 0)
         # A sequence is alive if its parts are; searching it as a whole would walk through all of them.
         first = records[expression].first
         head = records[first].flags
-        if head & COMPLEX_FLAG and not head & NULLABLE_FLAG:
+        if head & e.COMPLEX_FLAG and not head & e.NULLABLE_FLAG:
             live = far_call(ctx, F_LIVE, first, 0)
             if live != 1:
                 return live
@@ -240,34 +226,33 @@ def _live_part(ctx, union):
     return status
 
 
-@njit_inner(RESULT1)
-def _live_beside_counter(ctx, expression):
+@njit_inner(RESULT2)
+def _live_beside_counter(ctx, expression, counted):
     """Whether an intersection is alive: 0 or 1 if that is clear without counting; else -1, or FAIL.
 
     What stands beside the counter is the same for each count, and is searched once for all of them.
     """
-    counted = counter_and_rest(ctx, expression)
     if counted < 0:
-        return counted
+        return int64(-1)
     live = is_live(ctx, counted & 0xFFFFFFFF)
     if live != 1:
         return int64(-1) if live == LIMIT else live
-    length = _life_shown(ctx, expression)
+    length = _length_beside(ctx, counted)
     if length < 0:
-        return length
+        return int64(-1)
     _note_life(ctx, expression, length)
     return int64(1)
 
 
-@njit_inner(RESULT1)
-def _search(ctx, expression):
+@njit_inner(RESULT2)
+def _search(ctx, expression, counted):
     """Search for a string of an expression; 1 or 0, FAIL or LIMIT."""
     set_used(ctx, t.LIFE_HEAP, 0)
     set_used(ctx, t.LIFE_WAYS, 0)
     way = int64(-1)
-    status = _visit(ctx, expression, way, int64(0))
+    status = _visit(ctx, expression, counted, way)
     while used(ctx, t.LIFE_HEAP) > 0 and status == 0:
-        way = way_of(ctx, heap_pop(ctx, t.LIFE_HEAP))
+        way = way_of(heap_pop(ctx, t.LIFE_HEAP))
         status = _follow(ctx, way)
     _keep_verdicts(ctx, status, way)
     return status
@@ -281,28 +266,26 @@ def search_live(ctx, expression, _unused):
     where nearly every byte leads to an expression that is new, as in the format ``regex``.
     """
     known = t.liveness(ctx)[expression]
-    if known == ALIVE or known == DEAD:
-        return int64(known == ALIVE)
-    length = _life_shown(ctx, expression)
-    if length < -1:
-        return length
+    if known == e.ALIVE or known == e.DEAD:
+        return int64(known == e.ALIVE)
+    counted = counter_and_rest(ctx, expression)
+    if counted < -1:
+        return counted
+    length = _length_beside(ctx, counted)
     if length >= 0:
         _note_life(ctx, expression, length)
         return int64(1)
-    counted = _whole_counter(ctx, expression)
-    if counted < -1:
-        return counted
-    if _is_within_dead(ctx, counted):
-        t.liveness(ctx)[expression] = DEAD
+    if _is_within_dead(ctx, _whole_counter(ctx, expression, counted)):
+        t.liveness(ctx)[expression] = e.DEAD
         return int64(0)
-    if t.expressions(ctx)[expression].kind == UNION:
+    if t.expressions(ctx)[expression].kind == e.UNION:
         status = _live_part(ctx, expression)
     else:
-        status = _live_beside_counter(ctx, expression)
+        status = _live_beside_counter(ctx, expression, counted)
         if status == -1:
-            return _search(ctx, expression)
+            return _search(ctx, expression, counted)
     if status == 0:
-        t.liveness(ctx)[expression] = DEAD
+        t.liveness(ctx)[expression] = e.DEAD
     return status
 
 

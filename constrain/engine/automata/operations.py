@@ -4,22 +4,8 @@
 from __future__ import annotations
 
 from constrain.engine.automata import derivatives, liveness, set_operations, summaries  # noqa: F401 (through pointers)
-from constrain.engine.automata.expressions import (
-    ALL,
-    COUNTS_FLAG,
-    EMPTY,
-    FITS_FLAG,
-    INTERSECT,
-    LOOP_FLAG,
-    NULLABLE_FLAG,
-    SET,
-    UNION,
-    intern_expression,
-    make_concat,
-    make_literal,
-    make_not,
-    make_repeat,
-)
+from constrain.engine.automata import expressions as e
+from constrain.engine.automata.expressions import intern_expression, make_concat, make_literal, make_not, make_repeat
 from constrain.engine.automata.quotations import make_quotation
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import CTX
@@ -50,7 +36,7 @@ def build_expressions(ctx, program, registers):
     set_used(ctx, WORK_STACK, 0)
     if used(ctx, EXPRESSION_HASHES) == 0:
         for kind in range(3):
-            flags = (NULLABLE_FLAG if kind > EMPTY else 0) | (LOOP_FLAG if kind == ALL else 0)
+            flags = (e.NULLABLE_FLAG if kind > e.EMPTY else 0) | (e.LOOP_FLAG if kind == e.ALL else 0)
             expression = intern_expression(ctx, kind | flags, 0, 0, 0)
             if expression < 0:
                 return expression
@@ -71,13 +57,13 @@ def build_expressions(ctx, program, registers):
             pc += 2
             continue
         if op == OP_EMPTY:
-            expression = int64(EMPTY)
+            expression = int64(e.EMPTY)
             pc += 1
         elif op == OP_LITERAL:
             expression = make_literal(ctx, int64(program[pc + 1]), int64(program[pc + 2]))
             pc += 3
         elif op == OP_SET:
-            expression = intern_expression(ctx, SET, int64(program[pc + 1]), 0, 0)
+            expression = intern_expression(ctx, e.SET, int64(program[pc + 1]), 0, 0)
             pc += 2
         elif op == OP_QUOTATION:
             expression = make_quotation(ctx, int64(program[pc + 1]), int64(program[pc + 2]), int64(program[pc + 3]))
@@ -87,7 +73,7 @@ def build_expressions(ctx, program, registers):
             top -= 1
             pc += 1
         elif op == OP_REPEAT or op == OP_COUNT:
-            counts = int64(COUNTS_FLAG if op == OP_COUNT else 0)
+            counts = int64(e.COUNTS_FLAG if op == OP_COUNT else 0)
             low, high = int64(program[pc + 1]), int64(program[pc + 2])
             expression = make_repeat(ctx, work_stack(ctx)[top - 1], low, high, counts)
             top -= 1
@@ -112,8 +98,8 @@ def build_expressions(ctx, program, registers):
             pc += 4
         else:
             top -= int64(program[pc + 1])
-            fits = FITS_FLAG if op == OP_FIT else 0
-            expression = far_call(ctx, F_SET_OPERATION, UNION if op == OP_UNION else INTERSECT | fits, top)
+            fits = e.FITS_FLAG if op == OP_FIT else 0
+            expression = far_call(ctx, F_SET_OPERATION, e.UNION if op == OP_UNION else e.INTERSECT | fits, top)
             pc += 2
         if expression < 0:
             return expression

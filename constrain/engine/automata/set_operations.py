@@ -3,23 +3,9 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.absorption import absorb
-from constrain.engine.automata.expressions import (
-    ALL,
-    COMPLEX_FLAG,
-    CONCAT,
-    EMPTY,
-    EPSILON,
-    FITS_FLAG,
-    INHERITED,
-    INTERSECT,
-    NOT,
-    NULLABLE_FLAG,
-    REPEAT,
-    UNION,
-    append_expression,
-    is_nullable,
-)
+from constrain.engine.automata.expressions import append_expression, is_nullable
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, i64, room, set_used, used
 from constrain.engine.storage.hashing import find, hash_staged, is_staged, keep_staged, mix, sort_keys
@@ -57,7 +43,7 @@ def subsume(ctx, base, count):
     counted = int64(0)
     for i in range(count):
         expression = tmp[base + i]
-        if records[expression].kind == CONCAT and records[records[expression].first].kind == REPEAT:
+        if records[expression].kind == e.CONCAT and records[records[expression].first].kind == e.REPEAT:
             keys[counted] = records[expression].second << 32 | i
             counted += 1
     if counted < 2:
@@ -72,20 +58,20 @@ def subsume(ctx, base, count):
             while 0 <= j < counted and keys[j] >> 32 == keys[i] >> 32:
                 # A part that was dropped is now EMPTY; what held it holds this one too, if it did.
                 other = tmp[base + (keys[j] & 0x7FFFFFFF)]
-                if other != EMPTY:
+                if other != e.EMPTY:
                     wide_item, wide_low, wide_high = _counter(ctx, other)
                     if wide_item == item and wide_low <= low and (wide_high < 0 or 0 <= high <= wide_high):
-                        tmp[base + place] = EMPTY
+                        tmp[base + place] = e.EMPTY
                         dropped += 1
                         break
                 j += step
-            if tmp[base + place] == EMPTY:
+            if tmp[base + place] == e.EMPTY:
                 break
     if dropped == 0:
         return count
     n = int64(0)
     for i in range(count):
-        if tmp[base + i] != EMPTY:
+        if tmp[base + i] != e.EMPTY:
             tmp[base + n] = tmp[base + i]
             n += 1
     return n
@@ -130,7 +116,7 @@ def _contradicts_itself(ctx, base, count):
     tmp = t.work_stack(ctx)
     records = t.expressions(ctx)
     for i in range(base, base + count):
-        if records[tmp[i]].kind != NOT:
+        if records[tmp[i]].kind != e.NOT:
             continue
         item = records[tmp[i]].first
         low, high = base, base + count
@@ -151,11 +137,11 @@ def make_set_operation(ctx, kind, base):
 
     FITS_FLAG may be added to the kind.
     """
-    fits = kind & FITS_FLAG
+    fits = kind & e.FITS_FLAG
     kind &= 255
     tmp = t.work_stack(ctx)
     records = t.expressions(ctx)
-    neutral, absorbing = (EMPTY, ALL) if kind == UNION else (ALL, EMPTY)
+    neutral, absorbing = (e.EMPTY, e.ALL) if kind == e.UNION else (e.ALL, e.EMPTY)
     if _flatten(ctx, kind, base, neutral) < 0:
         return int64(FAIL)
     count = used(ctx, t.WORK_STACK) - base
@@ -165,7 +151,7 @@ def make_set_operation(ctx, kind, base):
     ctx[BUDGET] -= work
     sort_keys(i32(ctx, t.WORK_STACK)[base : base + count], count)
     n = 0
-    nullable = 0 if kind == UNION else 1
+    nullable = 0 if kind == e.UNION else 1
     flags = 0
     for i in range(base, base + count):
         child = tmp[i]
@@ -176,13 +162,13 @@ def make_set_operation(ctx, kind, base):
             continue
         tmp[base + n] = child
         n += 1
-        flags |= records[child].flags & INHERITED
+        flags |= records[child].flags & e.INHERITED
         child_nullable = is_nullable(ctx, child)
-        if kind == UNION:
+        if kind == e.UNION:
             nullable |= child_nullable
         else:
             nullable &= child_nullable
-    if kind == UNION and n > 1:
+    if kind == e.UNION and n > 1:
         n = far_call(ctx, F_SUBSUME, int64(base), int64(n))
         if n < 0:
             return n
@@ -191,13 +177,13 @@ def make_set_operation(ctx, kind, base):
         return int64(neutral)
     if n == 1:
         return tmp[base]
-    if kind == INTERSECT:
-        if tmp[base] == EPSILON:
-            return int64(EPSILON if nullable else EMPTY)
-        if flags & COMPLEX_FLAG and _contradicts_itself(ctx, base, n):
-            return int64(EMPTY)
-        flags |= COMPLEX_FLAG | fits
-    head = kind | flags | (nullable * NULLABLE_FLAG)
+    if kind == e.INTERSECT:
+        if tmp[base] == e.EPSILON:
+            return int64(e.EPSILON if nullable else e.EMPTY)
+        if flags & e.COMPLEX_FLAG and _contradicts_itself(ctx, base, n):
+            return int64(e.EMPTY)
+        flags |= e.COMPLEX_FLAG | fits
+    head = kind | flags | (nullable * e.NULLABLE_FLAG)
     code = hash_staged(ctx, mix(0, head), base, n)
     known = find(ctx, t.EXPRESSION_HASHES, t.EXPRESSION_BUCKETS, code, -1)
     while known >= 0:

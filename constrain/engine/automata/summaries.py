@@ -7,21 +7,10 @@ they tell most derivatives that are empty, most tokens that cannot be, and most 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    EPSILON,
-    INTERSECT,
-    LITERAL,
-    NULLABLE_FLAG,
-    QUOTATION,
-    REPEAT,
-    SET,
-    UNION,
-)
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.quotations import quoted_first_bytes
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import i64, set_used
+from constrain.engine.storage.access import set_used
 from constrain.engine.storage.header import CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DESCRIBE, far_entry
@@ -34,141 +23,114 @@ _LOOKED_AT = 256
 """So many bytes of a literal are asked which ones they are: it is done again for each literal that is left of it."""
 
 
-@njit_inner(types.void(CTX, int64, int64))
-def _set_edge_bytes(ctx, expression, slot):
-    """Compute the set of bytes that may begin (FIRST_BYTES) or end (LAST_BYTES) an expression's strings.
+@njit_inner(types.void(CTX, int64))
+def _set_literal_bytes(ctx, expression):
+    """Compute the sets of bytes of a literal; see _set_bytes."""
+    first, last, must = t.first_bytes(ctx), t.last_bytes(ctx), t.necessary_bytes(ctx)
+    record, data = t.expressions(ctx)[expression], t.literal_bytes(ctx)
+    begin, end = int64(record.first), int64(record.first + record.second)
+    for word in range(4):
+        first[expression, word] = last[expression, word] = must[expression, word] = 0
+    first[expression, data[begin] >> 6] = int64(1) << (data[begin] & 63)
+    last[expression, data[end - 1] >> 6] = int64(1) << (data[end - 1] & 63)
+    for i in range(begin, min(end, begin + _LOOKED_AT)):
+        must[expression, data[i] >> 6] |= int64(1) << (data[i] & 63)
 
-    It is 256 bits, possibly more than do.
+
+@njit_inner(types.void(CTX, int64))
+def _set_bytes(ctx, expression):
+    """Compute the sets of the bytes that may begin and that may end an expression's strings, and that all of them have.
+
+    They are 256 bits each; of the first two possibly more than do, of the third possibly fewer.
+    """
+    first, last, must = t.first_bytes(ctx), t.last_bytes(ctx), t.necessary_bytes(ctx)
+    records = t.expressions(ctx)
+    kind = records[expression].kind
+    a, b = int64(records[expression].first), int64(records[expression].second)
+    for word in range(4):
+        begins, ends, needs = int64(0), int64(0), int64(0)
+        if kind == e.SET:
+            begins = ends = t.byte_sets(ctx)[a, word]
+        elif kind == e.CONCAT:
+            begins, ends, needs = first[a, word], last[b, word], must[a, word] | must[b, word]
+            if records[a].flags & e.NULLABLE_FLAG:
+                begins |= first[b, word]
+            if records[b].flags & e.NULLABLE_FLAG:
+                ends |= last[a, word]
+        elif kind == e.UNION:
+            needs = int64(-1)
+            for i in range(a, a + b):
+                part = t.children(ctx)[i]
+                begins, ends, needs = begins | first[part, word], ends | last[part, word], needs & must[part, word]
+        elif kind == e.INTERSECT:
+            begins, ends = int64(-1), int64(-1)
+            for i in range(a, a + b):
+                part = t.children(ctx)[i]
+                begins, ends, needs = begins & first[part, word], ends & last[part, word], needs | must[part, word]
+        elif kind == e.REPEAT:
+            begins, ends = first[a, word], last[a, word]
+            needs = must[a, word] if b > 0 else int64(0)
+        elif kind > e.EPSILON:
+            begins = quoted_first_bytes(ctx, expression, word) if kind == e.QUOTATION else int64(-1)
+            ends = int64(-1)
+        first[expression, word], last[expression, word], must[expression, word] = begins, ends, needs
+
+
+@njit_inner(types.void(CTX, int64))
+def _set_lengths(ctx, expression):
+    """Compute the least bytes that a string of an expression has, and how many complete any beginning of one.
+
+    The first is possibly less; the second is LONG if it is not known.
     """
     records = t.expressions(ctx)
-    edge = i64(ctx, slot)
+    shortest, to_end = t.shortest_lengths(ctx), t.end_lengths(ctx)
     kind = records[expression].kind
-    a, b = records[expression].first, records[expression].second
-    outer, inner = (a, b) if slot == t.FIRST_BYTES else (b, a)
-    for word in range(4):
-        bits = int64(0)
-        if kind == LITERAL:
-            byte = t.literal_bytes(ctx)[a if slot == t.FIRST_BYTES else a + b - 1]
-            if byte >> 6 == word:
-                bits = int64(1) << (byte & 63)
-        elif kind == SET:
-            bits = t.byte_sets(ctx)[a, word]
-        elif kind == CONCAT:
-            bits = edge[4 * outer + word]
-            if records[outer].flags & NULLABLE_FLAG:
-                bits |= edge[4 * inner + word]
-        elif kind == UNION:
-            for i in range(b):
-                bits |= edge[4 * t.children(ctx)[a + i] + word]
-        elif kind == INTERSECT:
-            bits = int64(-1)
-            for i in range(b):
-                bits &= edge[4 * t.children(ctx)[a + i] + word]
-        elif kind == REPEAT:
-            bits = edge[4 * a + word]
-        elif kind == QUOTATION and slot == t.FIRST_BYTES:
-            bits = quoted_first_bytes(ctx, expression, word)
-        elif kind > EPSILON:
-            bits = int64(-1)
-        edge[4 * expression + word] = bits
-    set_used(ctx, slot, expression + 1)
-
-
-@njit_inner(types.void(CTX, int64))
-def _set_necessary_bytes(ctx, expression):
-    """Compute the set of bytes that every string of an expression has; it is 256 bits, possibly fewer than are."""
-    records = t.expressions(ctx)
-    must = t.necessary_bytes(ctx)
-    kind = records[expression].kind
-    a, b = records[expression].first, records[expression].second
-    for word in range(4):
-        bits = int64(0)
-        if kind == LITERAL:
-            for i in range(a, a + min(b, int64(_LOOKED_AT))):
-                byte = t.literal_bytes(ctx)[i]
-                if byte >> 6 == word:
-                    bits |= int64(1) << (byte & 63)
-        elif kind == CONCAT:
-            bits = must[a, word] | must[b, word]
-        elif kind == UNION:
-            bits = int64(-1)
-            for i in range(b):
-                bits &= must[t.children(ctx)[a + i], word]
-        elif kind == INTERSECT:
-            for i in range(b):
-                bits |= must[t.children(ctx)[a + i], word]
-        elif kind == REPEAT and b > 0:
-            bits = must[a, word]
-        must[expression, word] = bits
-    set_used(ctx, t.NECESSARY_BYTES, expression + 1)
-
-
-@njit_inner(types.void(CTX, int64))
-def _set_shortest_length(ctx, expression):
-    """Compute a length that no string of an expression is shorter than."""
-    records = t.expressions(ctx)
-    shortest = t.shortest_lengths(ctx)
-    kind = records[expression].kind
-    a, b = records[expression].first, records[expression].second
-    length = int64(0)
-    if kind == LITERAL:
-        length = b
-    elif kind == SET:
-        length = int64(1)
-    elif kind == CONCAT:
-        length = shortest[a] + shortest[b]
-    elif kind == UNION:
-        length = int64(LONG)
-        for i in range(b):
-            length = min(length, shortest[t.children(ctx)[a + i]])
-    elif kind == INTERSECT:
-        for i in range(b):
-            length = max(length, shortest[t.children(ctx)[a + i]])
-    elif kind == REPEAT:
-        length = shortest[a] * b
-    elif kind == QUOTATION:
-        length = int64(0) if records[expression].flags & NULLABLE_FLAG else int64(1)
-    shortest[expression] = min(length, int64(LONG))
-    set_used(ctx, t.SHORTEST_LENGTHS, expression + 1)
-
-
-@njit_inner(types.void(CTX, int64))
-def _set_end_length(ctx, expression):
-    """Compute how many bytes are enough to complete any beginning of a string of an expression; ``LONG`` if unknown."""
-    records = t.expressions(ctx)
-    shortest = t.shortest_lengths(ctx)
-    reach = t.end_lengths(ctx)
-    kind = records[expression].kind
-    a, b = records[expression].first, records[expression].second
-    length = int64(0)
-    if records[expression].flags & COMPLEX_FLAG or kind == QUOTATION:
-        length = int64(LONG)
-    elif kind == LITERAL:
-        length = b
-    elif kind == SET:
-        length = int64(1)
-    elif kind == CONCAT:
-        length = max(reach[a] + shortest[b], reach[b])
-    elif kind == UNION:
-        for i in range(b):
-            length = max(length, reach[t.children(ctx)[a + i]])
-    elif kind == REPEAT:
-        length = reach[a] + shortest[a] * max(b - 1, int64(0))
-    reach[expression] = min(length, int64(LONG))
-    set_used(ctx, t.END_LENGTHS, expression + 1)
+    a, b = int64(records[expression].first), int64(records[expression].second)
+    least, most = int64(0), int64(0)
+    if kind == e.LITERAL:
+        least = most = b
+    elif kind == e.SET:
+        least = most = int64(1)
+    elif kind == e.CONCAT:
+        least = int64(shortest[a] + shortest[b])
+        most = int64(max(to_end[a] + shortest[b], to_end[b]))
+    elif kind == e.UNION:
+        least = int64(LONG)
+        for i in range(a, a + b):
+            part = t.children(ctx)[i]
+            least, most = min(least, int64(shortest[part])), max(most, int64(to_end[part]))
+    elif kind == e.INTERSECT:
+        for i in range(a, a + b):
+            least = max(least, int64(shortest[t.children(ctx)[i]]))
+    elif kind == e.REPEAT:
+        least = shortest[a] * b
+        most = to_end[a] + shortest[a] * max(b - 1, int64(0))
+    elif kind == e.QUOTATION:
+        least = int64(records[expression].flags & e.NULLABLE_FLAG == 0)
+    if records[expression].flags & e.COMPLEX_FLAG or kind == e.QUOTATION:
+        most = int64(LONG)
+    shortest[expression], to_end[expression] = min(least, int64(LONG)), min(most, int64(LONG))
 
 
 @njit_inner(RESULT2)
 def describe(ctx, expression, _unused):
     """Compute what is kept about a new expression besides its record; there is room for it."""
+    if t.expressions(ctx)[expression].kind == e.LITERAL:
+        _set_literal_bytes(ctx, expression)
+    else:
+        _set_bytes(ctx, expression)
+    _set_lengths(ctx, expression)
     # Fingerprints are made as they are asked for (automata/fingerprints.py).
     t.expression_prints(ctx)[expression, 0] = t.expression_prints(ctx)[expression, 1] = 0
-    set_used(ctx, t.EXPRESSION_PRINTS, expression + 1)
-    _set_edge_bytes(ctx, expression, int64(t.FIRST_BYTES))
-    _set_edge_bytes(ctx, expression, int64(t.LAST_BYTES))
-    _set_necessary_bytes(ctx, expression)
-    _set_shortest_length(ctx, expression)
-    _set_end_length(ctx, expression)
+    for slot in (
+        t.FIRST_BYTES,
+        t.LAST_BYTES,
+        t.NECESSARY_BYTES,
+        t.SHORTEST_LENGTHS,
+        t.END_LENGTHS,
+        t.EXPRESSION_PRINTS,
+    ):
+        set_used(ctx, slot, expression + 1)
     return int64(0)
 
 

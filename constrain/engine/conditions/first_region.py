@@ -21,36 +21,19 @@ from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
 
 
 class RegionMatcher(Protocol):
-    """What is asked of the matcher that goes along."""
+    """What is asked of the matcher that goes along (matcher.py), which stands above this file."""
 
     @property
-    def compiled(self) -> Any:
-        """Of which grammar."""
-
+    def compiled(self) -> Any: ...
     @property
-    def steps(self) -> int:
-        """How many steps it has taken."""
-
-    def text(self, steps: int) -> bytes:
-        """The bytes of the last ``steps`` steps."""
-
-    def accept_token(self, token_id: int) -> bool:
-        """Go on with a token."""
-
-    def accept_bytes(self, data: bytes) -> bool:
-        """Go on with some bytes, which count as the fewest tokens that spell them."""
-
-    def is_accepting(self) -> bool:
-        """Whether the region has come to its end."""
-
-    def fill_next_token_bitmask(self, mask: Any) -> None:
-        """Write what is allowed."""
-
-    def rollback(self, count: int) -> None:
-        """Take back steps."""
-
-    def fork(self) -> Any:
-        """Another one at the same place."""
+    def steps(self) -> int: ...
+    def text(self, steps: int) -> bytes: ...
+    def accept_token(self, token_id: int) -> bool: ...
+    def accept_bytes(self, data: bytes) -> bool: ...
+    def is_accepting(self) -> bool: ...
+    def fill_next_token_bitmask(self, mask: Any) -> None: ...
+    def rollback(self, count: int) -> None: ...
+    def fork(self) -> Any: ...
 
 
 class FirstRegionBudget:

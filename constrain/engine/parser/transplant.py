@@ -16,21 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.engine.automata.expressions import (
-    ALL,
-    CONCAT,
-    COUNTS_FLAG,
-    EMPTY,
-    EPSILON,
-    FITS_FLAG,
-    INTERSECT,
-    LITERAL,
-    NOT,
-    QUOTATION,
-    REPEAT,
-    SET,
-    UNION,
-)
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.operations import (
     OP_CONCAT,
     OP_COUNT,
@@ -126,15 +112,15 @@ class Transplant:
             if expression in parts:
                 continue
             kind, _, a, b, _ = records[expression].tolist()
-            size += b if kind in (UNION, INTERSECT) else 1
+            size += b if kind in (e.UNION, e.INTERSECT) else 1
             if size > _MOST_PARTS:
                 raise TablesFullError("what is alive is too much to be moved")
             inner: list[int] = []
-            if kind in (UNION, INTERSECT):
+            if kind in (e.UNION, e.INTERSECT):
                 inner = pool[a : a + b].tolist()
-            elif kind == CONCAT:
+            elif kind == e.CONCAT:
                 inner = [a, b]
-            elif kind in (NOT, REPEAT):
+            elif kind in (e.NOT, e.REPEAT):
                 inner = [a]
             parts[expression] = inner
             todo += inner
@@ -167,17 +153,17 @@ class Transplant:
             parts = self._parts[expression]
             code += [~registers[part] for part in parts]
             code += {
-                EMPTY: (OP_EMPTY,),
-                EPSILON: (OP_LITERAL, 0, 0),
-                ALL: (OP_EMPTY, OP_NOT),
-                LITERAL: (OP_LITERAL, a, b),
-                SET: (OP_SET, a),
-                CONCAT: (OP_CONCAT, len(parts)),
-                UNION: (OP_UNION, len(parts)),
-                INTERSECT: (OP_FIT if head & FITS_FLAG else OP_INTERSECT, len(parts)),
-                NOT: (OP_NOT,),
-                REPEAT: (OP_COUNT if head & COUNTS_FLAG else OP_REPEAT, b, c),
-                QUOTATION: (OP_QUOTATION, a, b, c),
+                e.EMPTY: (OP_EMPTY,),
+                e.EPSILON: (OP_LITERAL, 0, 0),
+                e.ALL: (OP_EMPTY, OP_NOT),
+                e.LITERAL: (OP_LITERAL, a, b),
+                e.SET: (OP_SET, a),
+                e.CONCAT: (OP_CONCAT, len(parts)),
+                e.UNION: (OP_UNION, len(parts)),
+                e.INTERSECT: (OP_FIT if head & e.FITS_FLAG else OP_INTERSECT, len(parts)),
+                e.NOT: (OP_NOT,),
+                e.REPEAT: (OP_COUNT if head & e.COUNTS_FLAG else OP_REPEAT, b, c),
+                e.QUOTATION: (OP_QUOTATION, a, b, c),
             }[kind]
             code += [OP_STORE, registers[expression]]
         made = np.zeros(len(order) + 1, np.int32)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
-from constrain.engine.storage.header import CTX, RESULT1, RESULT2, RESULT3
+from constrain.engine.storage.header import CTX, RESULT2, RESULT3
 from constrain.engine.storage.heaps import heap_push
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.statuses import FAIL, Status
@@ -69,14 +69,14 @@ def push_way(ctx, search, estimate, way):
     return heap_push(ctx, search, estimate << 32 | (_NEWEST - way))
 
 
-@njit_inner(RESULT1)
-def way_of(_ctx, key):
+@njit_inner(int64(int64))
+def way_of(key):
     """The way that a key of the heap stands for."""
     return _NEWEST - (key & _NEWEST)
 
 
-@njit_inner(RESULT1)
-def estimate_of(_ctx, key):
+@njit_inner(int64(int64))
+def estimate_of(key):
     """The estimate with which a way was put on the heap."""
     return key >> 32
 

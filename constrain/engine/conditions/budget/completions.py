@@ -25,8 +25,8 @@ from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import CLASSES, CTX, OPEN, OPEN_AT, RESULT2
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_STATE_COST, F_STEP, F_TOKENS, far_call, far_entry
-from constrain.engine.storage.statuses import FAIL, STOPPED
-from constrain.engine.vocabulary.trie import DEPTH_SHIFT, WIDE
+from constrain.engine.storage.statuses import FAIL
+from constrain.engine.vocabulary.trie import WIDE
 from constrain.kernels.language import int64, types
 
 CHAIN_LIMIT = 1 << 14
@@ -139,86 +139,11 @@ def reset_costs(ctx):
     set_used(ctx, t.COST_STACK, 0)
 
 
-@njit_entry(types.void(CTX))
-def cost_bytes(ctx):
-    """Fill BYTE_COSTS and TOKEN_WEIGHTS, which have room, with what depends on the vocabulary alone.
-
-    Of bytes with equal costs those are preferred, many of which make one token: where a completion has to fill a
-    length, it is then a run of them.
-    """
-    costs = t.byte_costs(ctx)
-    weights = t.token_weights(ctx)[0]
-    tokens = t.node_tokens(ctx)
-    weights.has_all_bytes = 1
-    # How long the longest run of each byte is that is a token.
-    longest = t.cost_stack(ctx)
-    for byte in range(256):
-        node = trie_child(ctx, int64(-1), int64(byte))
-        token = int64(-1) if node < 0 else tokens[node]
-        costs[byte].cost = int64(1) if token >= 0 else int64(MISSING)
-        costs[byte].token = token
-        if token < 0:
-            weights.has_all_bytes = 0
-        run = 0
-        depth = 0
-        while node >= 0:
-            depth += 1
-            if tokens[node] >= 0:
-                run = depth
-            node = trie_child(ctx, node, int64(byte))
-        longest[byte] = run
-    # Ranks, by (cost, longest run, byte): each byte is compared with every other, once.
-    for byte in range(256):
-        rank = 0
-        for other in range(256):
-            if costs[other].cost != costs[byte].cost:
-                before = costs[other].cost < costs[byte].cost
-            elif longest[other] != longest[byte]:
-                before = longest[other] > longest[byte]
-            else:
-                before = other < byte
-            rank += 1 if before else 0
-        costs[byte].rank = rank
-    # The dearest token: what the nodes on the way to each node cost, by depth.
-    nodes = t.trie_nodes(ctx)
-    so_far = t.walk_stack(ctx)
-    so_far[0] = 0
-    heaviest = int64(1)
-    for p in range(len(nodes)):
-        depth = nodes[p] >> DEPTH_SHIFT
-        so_far[depth + 1] = min(so_far[depth] + costs[nodes[p] & 255].cost, int64(NEVER))
-        heaviest = max(heaviest, so_far[depth + 1])
-    weights.heaviest = heaviest
-
-
 @njit_entry(int64(CTX, int64))
 def tokens_from(ctx, state):
     """How many tokens the completion of a state takes; NEVER, FAIL or LIMIT."""
     reset_costs(ctx)
     return far_call(ctx, F_TOKENS, state, 0)
-
-
-@njit_entry(int64(CTX, int64, int64))
-def push_and_count(ctx, state, token):
-    """``state << 32 | tokens`` after a token, with the tokens of the completion; 0 if the token is not allowed.
-
-    STOPPED if it leads over a place where the text decides how it goes on.
-    """
-    reset_costs(ctx)
-    starts = t.token_starts(ctx)
-    data = t.token_bytes(ctx)
-    class_of = t.byte_classes(ctx)
-    classes = ctx[CLASSES]
-    for i in range(starts[token], starts[token + 1]):
-        byte_class = class_of[data[i]]
-        known = t.transitions(ctx)[state * classes + byte_class]
-        state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
-        if state <= 0:
-            return state
-        if state >= OPEN:
-            return int64(STOPPED)
-    count = far_call(ctx, F_TOKENS, state, 0)
-    return count if count < 0 else state << 32 | count
 
 
 @njit_entry(int64(CTX, int64, types.int32[::1]))

@@ -22,7 +22,7 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS
 from constrain.engine.storage.statuses import REPEATED_KEY
-from constrain.engine.traveller import Traveller
+from constrain.engine.traveller import Traveller, place_behind
 from constrain.errors import ConstrainError, LimitError
 
 # With what a key may go on, what is likely to be possible first.
@@ -98,12 +98,12 @@ def without_repeated_keys(
                 known.update({before: (done + rest)[length:] for before, length in way})
             return tokens
         way.append((here, len(done)))
-        place, keys = _after(compiled, place, rest[:begin]), _with(keys, rest[:begin])
+        place, keys = place_behind(compiled, place, rest[:begin]), _with(keys, rest[:begin])
         steps = steps or _KeySteps(compiled)
         key = _new_key(compiled, place, keys, steps)
         if key is None:
             break
-        place, keys = _after(compiled, place, key), _with(keys, key)
+        place, keys = place_behind(compiled, place, key), _with(keys, key)
         done += rest[:begin] + key
     raise ConstrainError(NO_WAY)
 
@@ -131,13 +131,6 @@ def _repeated_key(keys: ObjectKeys, data: bytes) -> int | None:
         if not was_in_key:
             begin = place + 1
     return None
-
-
-def _after(compiled: GrammarTables, place: Place, data: bytes) -> Traveller:
-    """The place after some bytes."""
-    there = Traveller(compiled, place._state, place._parent)
-    there.read(data)
-    return there
 
 
 def _with(keys: ObjectKeys, data: bytes) -> ObjectKeys:
@@ -213,7 +206,7 @@ class _KeySteps:
                     continue
                 which = self._class_of[byte]
                 if which not in of_class:
-                    there = _after(compiled, place, bytes((byte,)))
+                    there = place_behind(compiled, place, bytes((byte,)))
                     of_class[which] = tokens_from(compiled, there), there
                 known.append((byte, cost, *of_class[which]))
             self._known[place._state] = known

@@ -23,7 +23,6 @@ from constrain.engine.conditions.budget.expression_costs import (
     UNKNOWN,
     better_byte,
     capped,
-    choose_class_bytes,
 )
 from constrain.engine.parser.completion import completions_of, group_of
 from constrain.engine.parser.configurations import set_kinds
@@ -31,7 +30,7 @@ from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
-from constrain.engine.storage.header import CTX, N_IGNORE, RESULT0, RESULT1, RESULT2, RESULT3, START_NT
+from constrain.engine.storage.header import CTX, N_IGNORE, RESULT1, RESULT2, RESULT3, START_NT
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.links import F_NODE_COST, F_STATE_COST, far_call, far_entry
@@ -69,12 +68,12 @@ def _sum_lexemes(ctx, lexeme_costs, total, missing, uses):
         while all_symbols[dot] != END:
             symbol = all_symbols[dot]
             if symbol >= BRANCH:
-                total[p] = capped(ctx, total[p], t.rest_costs(ctx)[dot])
+                total[p] = capped(total[p], t.rest_costs(ctx)[dot])
             elif symbol >= 0:
                 uses[symbol + 2] += 1
                 missing[p] += 1
             else:
-                total[p] = capped(ctx, total[p], lexeme_costs[~symbol])
+                total[p] = capped(total[p], lexeme_costs[~symbol])
             dot += 1
     for i in range(2, len(uses)):
         uses[i] += uses[i - 1]
@@ -119,7 +118,7 @@ def _cost_nonterminals(ctx, lexeme_costs, cost):
             p = ready if done < 0 else users[ready]
             ready += 1
             if done >= 0:
-                total[p] = capped(ctx, total[p], cost[done])
+                total[p] = capped(total[p], cost[done])
                 missing[p] -= 1
             if missing[p]:
                 continue
@@ -145,7 +144,6 @@ def cost_grammar(ctx):
 
     For dots at branches, which are alone in their production, it is there already.  Returns 0, FAIL or LIMIT.
     """
-    choose_class_bytes(ctx)
     lexeme_costs = np.empty(used(ctx, t.LEXEMES), np.int64)
     status = _cost_lexemes(ctx, lexeme_costs)
     if status < 0:
@@ -166,15 +164,8 @@ def cost_grammar(ctx):
             dot -= 1
             symbol = all_symbols[dot]
             if symbol < BRANCH:
-                rest[dot] = capped(ctx, rest[dot + 1], cost[symbol] if symbol >= 0 else lexeme_costs[~symbol])
+                rest[dot] = capped(rest[dot + 1], cost[symbol] if symbol >= 0 else lexeme_costs[~symbol])
     return np.int64(0)
-
-
-@njit_entry(RESULT0)
-def begin_costs(ctx):
-    """Make ready for the costs of lexemes and expressions alone, where rules have none; 0."""
-    choose_class_bytes(ctx)
-    return int64(0)
 
 
 @njit_entry(RESULT1)
@@ -206,7 +197,7 @@ def _behind(ctx, earley_set, dot, source):
     """The least cost from a dot on, of the items that (set, source) stands for in CORE_SCANS or CORE_WAITS."""
     rest = t.rest_costs(ctx)[dot]
     if source == SELF:
-        return capped(ctx, rest, _up(ctx, earley_set, dot))
+        return capped(rest, _up(ctx, earley_set, dot))
     here = t.earley_sets(ctx)[earley_set]
     core = t.cores(ctx)[here.core]
     items = t.earley_items(ctx)
@@ -222,7 +213,7 @@ def _behind(ctx, earley_set, dot, source):
         elif items[begin].dot > old:
             break
         begin += 1
-    return capped(ctx, rest, best)
+    return capped(rest, best)
 
 
 @njit_inner(types.void(CTX, int64))
@@ -269,7 +260,7 @@ def _cost_set(ctx, earley_set):
         begin = here.offset
         for i in range(begin, begin + here.count):
             dot = items[i].dot
-            best = min(best, capped(ctx, t.rest_costs(ctx)[dot], _up(ctx, items[i].origin, dot)))
+            best = min(best, capped(t.rest_costs(ctx)[dot], _up(ctx, items[i].origin, dot)))
     t.earley_set_costs(ctx)[earley_set].least = best
 
 
@@ -373,8 +364,8 @@ def _cost_configuration(ctx, earley_set, lexer_state):
             behind = min(behind, t.after_costs(ctx)[after + scan - first])
             scan -= 1
         costs = t.expression_costs(ctx)[expression]
-        result.worst = max(result.worst, capped(ctx, behind, costs.worst))
-        cost = capped(ctx, behind, costs.least_on)
+        result.worst = max(result.worst, capped(behind, costs.worst))
+        cost = capped(behind, costs.least_on)
         if cost <= result.least and cost < NEVER:
             result.byte = costs.next_byte if cost < result.least else better_byte(ctx, result.byte, costs.next_byte)
             result.least = cost

@@ -10,49 +10,32 @@ shorter with every byte, which is all that budgets rest on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
 
 import numpy as np
 
 from constrain.engine.conditions.budget import costs
 from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.storage.header import START_NT
 from constrain.engine.storage.schemas import LEXEMES, REST_COSTS, RULE_STARTS, RULES, SYMBOLS
-from constrain.engine.storage.tables import Tables
 from constrain.grammar import ir as ir_module
-from constrain.grammar.ir import Symbol, Unfolding
+from constrain.grammar.ir import Symbol
 
 assert NEVER == ir_module.NEVER
 
 
-class _Run(Protocol):
-    def __call__(self, kernel: Callable[..., int], *args: Any) -> int: ...
-
-
 class UnfoldedCosts:
-    """Keeps REST_COSTS of one compiled grammar complete.
+    """Keeps REST_COSTS of one compiled grammar complete, in which some rules are made on demand."""
 
-    Parameters
-    ----------
-    tables : Tables
-    run : callable
-        Runs a kernel and makes room as it asks.
-    unfolding : Unfolding
-    unfolded : tuple of Symbol
-        The nonterminals of the grammar that are unfolded; nonterminal ``i`` of them is branch ``i``.
-    add_new : callable
-        Adds to the tables what the unfolding has made since it was last called.
-    """
-
-    def __init__(
-        self, tables: Tables, run: _Run, unfolding: Unfolding, unfolded: tuple[Symbol, ...], add_new: Callable[[], None]
-    ) -> None:
-        self._tables = tables
-        self._run = run
-        self._unfolding = unfolding
-        self._unfolded = unfolded
-        self._add_new = add_new
+    def __init__(self, compiled: GrammarTables, rules: UnfoldedRules) -> None:
+        self._tables = compiled._tables
+        self._run = compiled._run
+        self._unfolding = rules.unfolding
+        # Nonterminal ``i`` of these is branch ``i``.
+        self._unfolded = rules.symbols
+        self._add_new = rules.add_new
         self._lexemes: dict[Symbol, int] = {}
         self._known: dict[Symbol, int] = {}
         self._cost_of: Callable[[Symbol], int] = self._new_round()

@@ -12,21 +12,8 @@ of them.  Only for intersections and complements the cheapest string has to be s
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.character_counters import character_counter
-from constrain.engine.automata.expressions import (
-    ALL,
-    CONCAT,
-    EMPTY,
-    EPSILON,
-    INTERSECT,
-    LITERAL,
-    NOT,
-    NULLABLE_FLAG,
-    QUOTATION,
-    REPEAT,
-    SET,
-    UNION,
-)
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
 from constrain.engine.storage.best_first import (
@@ -56,8 +43,8 @@ UNKNOWN = -1
 _SEARCH_LIMIT = 5_000_000
 
 
-@njit_inner(RESULT2)
-def capped(_ctx, left, right):
+@njit_inner(int64(int64, int64))
+def capped(left, right):
     """The sum of two costs."""
     return min(left + right, int64(NEVER))
 
@@ -92,37 +79,37 @@ def _combine(ctx, expression):
     kind = t.expressions(ctx)[expression].kind
     a, b = t.expressions(ctx)[expression].first, t.expressions(ctx)[expression].second
     least, on, worst, byte, bound = int64(NEVER), int64(NEVER), int64(NEVER), int64(-1), int64(NEVER)
-    if kind == EPSILON:
+    if kind == e.EPSILON:
         least, worst = int64(0), int64(0)
-    elif kind == ALL:
+    elif kind == e.ALL:
         least, worst = int64(0), int64(0)
         for candidate in range(256):
             byte = better_byte(ctx, byte, int64(candidate))
         on = t.byte_costs(ctx)[byte].cost
-    elif kind == LITERAL:
+    elif kind == e.LITERAL:
         sums = t.byte_sums(ctx)
         least = min(sums[a + b] - sums[a], int64(NEVER))
         on, worst = least, least
         byte = t.literal_bytes(ctx)[a]
-    elif kind == SET:
+    elif kind == e.SET:
         byte = _best_of_set(ctx, a)
         if byte >= 0:
             least = t.byte_costs(ctx)[byte].cost
         on, worst = least, least
-    elif kind == CONCAT:
+    elif kind == e.CONCAT:
         left, right = costs[a], costs[b]
-        bound = capped(ctx, left.bound, right.bound)
+        bound = capped(left.bound, right.bound)
         if left.least_on == UNKNOWN or right.least_on == UNKNOWN:
             least, on = int64(UNKNOWN), int64(UNKNOWN)
         else:
-            least = capped(ctx, left.least, right.least)
-            on = capped(ctx, left.least_on, right.least)
+            least = capped(left.least, right.least)
+            on = capped(left.least_on, right.least)
             byte = left.next_byte
-            if t.expressions(ctx)[a].flags & NULLABLE_FLAG and right.least_on <= on:
+            if t.expressions(ctx)[a].flags & e.NULLABLE_FLAG and right.least_on <= on:
                 byte = right.next_byte if right.least_on < on else better_byte(ctx, byte, right.next_byte)
                 on = right.least_on
-            worst = max(capped(ctx, left.worst, right.least), right.worst)
-    elif kind == UNION:
+            worst = max(capped(left.worst, right.least), right.worst)
+    elif kind == e.UNION:
         worst = int64(0)
         for i in range(b):
             part = costs[t.children(ctx)[a + i]]
@@ -135,7 +122,7 @@ def _combine(ctx, expression):
             if part.least_on <= on:
                 byte = part.next_byte if part.least_on < on else better_byte(ctx, byte, part.next_byte)
                 on = part.least_on
-    elif kind == REPEAT:
+    elif kind == e.REPEAT:
         part = costs[a]
         bound = min(b * part.bound, int64(NEVER))
         if part.least_on == UNKNOWN:
@@ -145,10 +132,10 @@ def _combine(ctx, expression):
             on = part.least_on if b == 0 else least
             byte = part.next_byte
             worst = min(part.worst + max(b - 1, 0) * part.least, int64(NEVER))
-    elif kind == INTERSECT or kind == NOT or kind == QUOTATION:
+    elif kind == e.INTERSECT or kind == e.NOT or kind == e.QUOTATION:
         least, on = int64(UNKNOWN), int64(UNKNOWN)
         bound = int64(1)
-        if kind == INTERSECT:
+        if kind == e.INTERSECT:
             for i in range(b):
                 bound = max(bound, costs[t.children(ctx)[a + i]].bound)
             counted = character_counter(ctx, expression)
@@ -160,7 +147,7 @@ def _combine(ctx, expression):
                     least, on, byte = int64(other.least), int64(other.least_on), int64(other.next_byte)
     if on != UNKNOWN:
         bound = least
-    if flags & NULLABLE_FLAG:
+    if flags & e.NULLABLE_FLAG:
         bound = int64(0)
         if least == UNKNOWN:
             least = int64(0)
@@ -228,11 +215,11 @@ def _search(ctx, start):
     work = int64(0)
     while used(ctx, t.SEARCH_HEAP) > 0:
         key = heap_pop(ctx, t.SEARCH_HEAP)
-        way = way_of(ctx, key)
+        way = way_of(key)
         here = t.search_ways(ctx)[way].reached
         spent = t.search_ways(ctx)[way].cost
         if way > 0:
-            if spent + t.expression_costs(ctx)[here].bound < estimate_of(ctx, key):
+            if spent + t.expression_costs(ctx)[here].bound < estimate_of(key):
                 continue  # a cheaper way there was found since
             if t.expression_costs(ctx)[here].least != UNKNOWN:
                 return _keep_path(ctx, start, way)
@@ -243,7 +230,7 @@ def _search(ctx, start):
             after = far_call(ctx, F_DERIVATIVE, here, t.class_bytes(ctx)[k])
             if after < 0:
                 return after
-            if after == EMPTY:
+            if after == e.EMPTY:
                 continue
             if cost_new_expressions(ctx) < 0:
                 return int64(FAIL)
@@ -275,29 +262,18 @@ def expression_cost(ctx, expression, _unused):
             set_used(ctx, t.COST_STACK, top - 1)
             continue
         kind = t.expressions(ctx)[here].kind
-        if kind == INTERSECT or kind == NOT or kind == QUOTATION:
+        if kind == e.INTERSECT or kind == e.NOT or kind == e.QUOTATION:
             status = _search(ctx, here)
             if status < 0:
                 return status
             continue
         a, b = t.expressions(ctx)[here].first, t.expressions(ctx)[here].second
-        count = b if kind == UNION else int64(2 if kind == CONCAT else 1)
+        count = b if kind == e.UNION else int64(2 if kind == e.CONCAT else 1)
         for i in range(count):
-            part = t.children(ctx)[a + i] if kind == UNION else (a if i == 0 else b)
+            part = t.children(ctx)[a + i] if kind == e.UNION else (a if i == 0 else b)
             if t.expression_costs(ctx)[part].least_on == UNKNOWN and not push(ctx, t.COST_STACK, part):
                 return int64(FAIL)
     return int64(0)
 
 
 far_entry(F_NODE_COST, expression_cost)
-
-
-@njit_inner(types.void(CTX))
-def choose_class_bytes(ctx):
-    """Write the preferred byte of each byte class to CLASS_COSTS."""
-    preferred = t.class_costs(ctx)
-    for k in range(ctx[CLASSES]):
-        preferred[k] = t.class_bytes(ctx)[k]
-    for byte in range(256):
-        k = t.byte_classes(ctx)[byte]
-        preferred[k] = better_byte(ctx, preferred[k], int64(byte))

@@ -9,7 +9,7 @@ from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.header import OPEN_AT
-from constrain.engine.traveller import Traveller
+from constrain.engine.traveller import Traveller, place_behind
 from constrain.errors import ConstrainError
 
 NO_COMPLETION = "no way to complete the text was found in the tokens of the vocabulary"
@@ -46,9 +46,7 @@ def completion(compiled: GrammarTables, place: Place) -> list[int]:
 
 def place_after(compiled: GrammarTables, place: Place, tokens: list[int]) -> Traveller:
     """The place after some tokens."""
-    there = Traveller(compiled, place._state, place._parent)
-    there.read(b"".join([compiled.vocabulary.tokens[token] for token in tokens]))
-    return there
+    return place_behind(compiled, place, b"".join([compiled.vocabulary.tokens[token] for token in tokens]))
 
 
 def fewest_tokens(compiled: GrammarTables, data: bytes) -> list[int] | None:

@@ -20,8 +20,6 @@ end of x.  They are found by the boundaries of the lexer mask (masks/boundary_wa
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-import numpy as np
-
 from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT, reset_costs
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
@@ -32,7 +30,7 @@ from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.best_first import note_way
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2, RESULT3
-from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
+from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import (
     F_ACCEPT_SET,
     F_COST_NODE,
@@ -51,7 +49,7 @@ from constrain.kernels.language import int32, int64, types, uint64
 
 _SHIFT, _BYTE = uint64(DEPTH_SHIFT), uint64(255)
 
-_HISTOGRAM = 4096
+_MOST_GROUPS = 4095
 
 # More tokens than this in a string are not gone through one by one.
 _MANY = 8192
@@ -462,42 +460,12 @@ def group_tokens(ctx, lexer_state):
             if note_way(ctx, t.SEARCH_HEAP, there, int64(0), int64(-1), tokens[p]) == FAIL:
                 return int64(FAIL)
             group = t.search_places(ctx)[there]
-            if group >= _HISTOGRAM - 1:
+            if group >= _MOST_GROUPS:
                 return int64(NO_GROUPS)
             n = note_token(ctx, tokens[p], group, n)
         stack[depth + uint64(1)] = there
         p += uint64(1)
     return n
-
-
-@njit_allocating(int64(CTX, int64, int64))
-def drop_usual(ctx, n, least):
-    """Of the ``n`` tokens in TOKEN_COSTS keep those that need more than ``least``, or if that is -1, all but the usual.
-
-    Returns ``left << 32 | usual``: how many are left, in front and in their order; and what the others need at most.
-    """
-    table = t.token_costs(ctx)
-    usual = least
-    if least < 0:
-        # A histogram of small counts; larger ones are all different from the usual.
-        times = np.zeros(_HISTOGRAM, np.int64)
-        usual = np.int64(0)
-        for i in range(n):
-            count = min(table[i].count, int64(_HISTOGRAM - 1))
-            times[count] += 1
-        for count in range(_HISTOGRAM):
-            if times[count] > times[usual]:
-                usual = np.int64(count)
-        if usual == _HISTOGRAM - 1:
-            usual = np.int64(NEVER)
-    left = np.int64(0)
-    for i in range(n):
-        count = table[i].count
-        if count > usual or (least < 0 and count < usual):
-            table[left].token = table[i].token
-            table[left].count = count
-            left += 1
-    return left << 32 | usual
 
 
 @njit_entry(types.void(types.int32[:, ::1], int64, int32[::1]))

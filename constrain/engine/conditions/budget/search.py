@@ -101,10 +101,10 @@ def search_completion(ctx, state, most, effort, out):
     work = int64(0)
     while used(ctx, t.PATH_HEAP) > 0 and work <= effort:
         key = heap_pop(ctx, t.PATH_HEAP)
-        way = way_of(ctx, key)
+        way = way_of(key)
         begin, spent = t.path_ways(ctx)[way].reached, t.path_ways(ctx)[way].cost
         # Written in the key is how many tokens it took; a shorter way may have been found since.
-        if spent + _bound(ctx, begin) >= search.best or spent != estimate_of(ctx, key) & MOST:
+        if spent + _bound(ctx, begin) >= search.best or spent != estimate_of(key) & MOST:
             continue
         search.way, search.spent = way, spent
         looked_at = walk_tokens(ctx, int64(-1), begin, int64(F_PATH_NODE))

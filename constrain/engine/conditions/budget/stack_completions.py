@@ -2,7 +2,7 @@
 
 What finishes an LALR stack is not a sum over its parts: the lexer may read on over the end of a lexeme, and conflicts
 are resolved by what follows.  So a completion is searched for, best first over the recognizer's states: each step is
-one of the engine, and what is found is a text of the grammar for certain.  The estimate of what is left (StackCosts,
+one of the engine, and what is found is a text of the grammar for certain.  The estimate of what is left (stack_costs.py
 and the rest of the lexeme under way) counts more than what was spent.  So the search goes straight to some end, which
 is rarely much longer than the shortest one.
 
@@ -21,7 +21,7 @@ import numpy as np
 from constrain.engine.conditions.budget import costs
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
 from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, fewest_tokens
-from constrain.engine.conditions.budget.stack_costs import StackCosts
+from constrain.engine.conditions.budget.stack_costs import Closing, closing_costs
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.mask_memo import write_mask
@@ -33,6 +33,7 @@ from constrain.engine.traveller import Traveller, push_token
 from constrain.engine.vocabulary.bitmasks import ids_in_mask, words_for
 from constrain.engine.vocabulary.vocabulary import NORMAL
 from constrain.errors import ConstrainError, LimitError
+from constrain.grammar.parse_table import ParseTable
 from constrain.limits import spend
 
 _MOST_STEPS, _STEPS_PER_BYTE = 200_000, 100
@@ -67,13 +68,10 @@ def stack_completions(compiled: GrammarTables) -> StackCompletions:
     return found
 
 
-def _stack_costs(compiled: GrammarTables) -> StackCosts:
+def _closings(compiled: GrammarTables, table: ParseTable) -> list[dict[Closing, int]]:
     """What all searches of a grammar are led by."""
-    table = compiled.ir.parse_table
-    assert table is not None
-    columns = len(table.actions) // len(table.contexts)
     # The indents and dedents that come with a line end cost nothing more.
-    terminal_costs = [0] * columns
+    terminal_costs = [0] * table.columns
     known: dict[int, int] = {}
     expressions = compiled._tables.array(t.LEXEMES)["expression"].tolist()
     for lexeme, role in enumerate(table.lexemes):
@@ -82,7 +80,7 @@ def _stack_costs(compiled: GrammarTables) -> StackCosts:
             known[role.column] = min(cost, known.get(role.column, NEVER))
     for column, cost in known.items():
         terminal_costs[column] = cost
-    return StackCosts(table, terminal_costs)
+    return closing_costs(table, terminal_costs)
 
 
 class NoCompletionError(ConstrainError):
@@ -136,10 +134,9 @@ class StackCompletions:
 
     def __init__(self, compiled: GrammarTables) -> None:
         self._compiled = compiled
-        self._costs = _stack_costs(compiled)
-        table = compiled.ir.parse_table
-        assert table is not None
-        self._lexemes = table.lexemes
+        assert compiled.ir.parse_table is not None
+        self._table = compiled.ir.parse_table
+        self._closings = _closings(compiled, self._table)
         self.steps = 0
         self._begin_bytes()
         self._forget()
@@ -203,10 +200,11 @@ class StackCompletions:
             if found is _UNKNOWN:
                 if effort is not None and self._given_up.get(place._state, 0) >= effort:
                     raise _too_hard()
+                most = _MOST_STEPS if effort is None else effort
                 try:
-                    found = self._search(place, _MOST_STEPS if effort is None else effort)
+                    found = self._search(place, most)
                 except SearchLimitError:
-                    self._given_up[place._state] = self._effort
+                    self._given_up[place._state] = most
                     raise
                 self._found[place._state] = found
             if found is None:
@@ -226,27 +224,31 @@ class StackCompletions:
         return self._estimate(place._state)
 
     def _search(self, place: Place, effort: int) -> list[int] | None:
-        self._here = Traveller(self._compiled, place._state, place._parent)
-        self._effort = effort
-        found = self._best_first(place._state, self._byte_steps, self._byte_ways)
+        found = self._best_first(place, effort, self._byte_steps, self._byte_ways)
         if found is not None:
             # The next ways are likely to be of the same bytes.
             self._bytes = list(dict.fromkeys((*found, *self._bytes)))
             return fewest_tokens(self._compiled, bytes(found))
         if len(self._bytes) == self._compiled.ctx[CLASSES]:
             return None
-        return self._best_first(place._state, self._token_steps, self._token_ways)
+        return self._best_first(place, effort, self._token_steps, self._token_ways)
 
     def _best_first(
-        self, begin: int, next_steps: Callable[[], Iterator[tuple[int, int]]], known: dict[int, _Way]
+        self,
+        place: Place,
+        effort: int,
+        next_steps: Callable[[Traveller], Iterator[tuple[int, int]]],
+        known: dict[int, _Way],
     ) -> list[int] | None:
         """The steps to a state in which the text may end; None if none leads there.
 
-        ``next_steps`` gives the steps at ``self._here``, and the states that they lead to.  A step that leads nearer to
+        ``next_steps`` gives the steps at a place, and the states that they lead to.  A step that leads nearer to
         the end by the estimate is followed at once; the other steps of its state come later, if they are needed.
         """
+        begin = place._state
+        at = Traveller(self._compiled, begin, place._parent)
         estimate = self._estimate(begin)
-        self._left = self._effort + _STEPS_PER_BYTE * estimate
+        self._left = effort + _STEPS_PER_BYTE * estimate
         # By state: the step that led there, from where, and how many there were.
         ways: dict[int, tuple[int, int, int]] = {begin: (-1, -1, 0)}
         # By state: the steps that were not tried yet.
@@ -259,9 +261,9 @@ class StackCompletions:
                 continue
             if here in known or self._accepts(here):
                 return self._note_ways(begin, here, ways, known)
-            self._here._state = here
+            at._state = here
             expected = self._estimate(here)
-            steps = others.pop(here, None) or next_steps()
+            steps = others.pop(here, None) or next_steps(at)
             for step, there in steps:
                 if there in ways and ways[there][2] <= spent + 1:
                     continue
@@ -295,27 +297,27 @@ class StackCompletions:
             rest = known[rest.there]
         return steps
 
-    def _byte_steps(self) -> Iterator[tuple[int, int]]:
+    def _byte_steps(self, at: Traveller) -> Iterator[tuple[int, int]]:
         for byte in self._bytes:
-            there = self._push_byte(byte)
+            there = self._push_byte(at, byte)
             if there > 0:
                 yield byte, there
 
-    def _token_steps(self) -> Iterator[tuple[int, int]]:
+    def _token_steps(self, at: Traveller) -> Iterator[tuple[int, int]]:
         vocabulary = self._compiled.vocabulary
         mask = np.zeros((1, words_for(vocabulary.size)), np.int32)
-        write_mask(self._compiled, self._here, mask, 0)
+        write_mask(self._compiled, at, mask, 0)
         self._check_room()
         for token in ids_in_mask(mask[0]).tolist():
             if vocabulary.kinds[token] == NORMAL:
                 self._spend()
-                there = push_token(self._compiled, self._here, token) & STATE_BITS
+                there = push_token(self._compiled, at, token) & STATE_BITS
                 self._check_room()
                 yield token, there
 
-    def _push_byte(self, byte: int) -> int:
+    def _push_byte(self, at: Traveller, byte: int) -> int:
         self._spend()
-        there = self._compiled.run_at(self._here, states.push_byte, byte)
+        there = self._compiled.run_at(at, states.push_byte, byte)
         self._check_room()
         return there
 
@@ -370,9 +372,9 @@ class StackCompletions:
             members = tables.array(t.LEXER_MEMBERS)[first:end].tolist()
             # A guard and a lexeme that the parser refuses lead nowhere.
             found = [
-                (self._lexemes[lexeme // 2].column, expression)
+                (self._table.lexemes[lexeme // 2].column, expression)
                 for lexeme, expression in zip(members[::2], members[1::2], strict=True)
-                if lexeme % 2 == 0 and lexeme // 2 < len(self._lexemes)
+                if self._table.is_read(lexeme)
             ]
             if len(found) <= _FEW_LEXEMES:
                 found = [(column, self._rest_of(expression)) for column, expression in found]
@@ -400,14 +402,14 @@ class StackCompletions:
         # The states on top that the parser has put there, above `below`.
         top = [state]
         while True:
-            action = self._costs.action(top[-1], column)
+            action = self._table.actions[top[-1] * self._table.columns + column]
             if action > 0:
                 for each in top:
                     below = self._put(each, below)
                 return self._to_finish((action - 1, below))
             if action == 0 or len(top) > _MOST_ON_TOP:
                 return NEVER
-            symbols, left = self._costs.rule(action)
+            left, symbols = self._table.rules[-1 - action]
             for _ in range(symbols):
                 if top:
                     top.pop()
@@ -416,7 +418,7 @@ class StackCompletions:
             if not top:
                 state, below = self._stack_at(below)
                 top.append(state)
-            top.append(self._costs.goto(top[-1], left))
+            top.append(self._table.goto(top[-1], left))
 
     def _put(self, state: int, below: int) -> int:
         """A number for a stack with a state on top of another: that of no Earley set."""
@@ -455,11 +457,11 @@ class StackCompletions:
             if spent > least[here]:
                 continue
             state, below = here
-            left = 0 if state == self._costs.last else self._finished.get(here)
+            left = 0 if state == self._table.last else self._finished.get(here)
             if left is not None:
                 heapq.heappush(todo, (spent + left, True, here))
                 continue
-            for (symbols, nonterminal), cost in self._costs.closings[state].items():
+            for (symbols, nonterminal), cost in self._closings[state].items():
                 there = self._closed(below, symbols, nonterminal)
                 if spent + cost < least.get(there, NEVER):
                     least[there] = spent + cost
@@ -472,4 +474,4 @@ class StackCompletions:
         """The stack behind a rule that takes the state above ``below`` and ``symbols - 1`` more."""
         for _ in range(symbols - 1):
             below = self._stack_at(below)[1]
-        return self._costs.goto(self._stack_at(below)[0], left), below
+        return self._table.goto(self._stack_at(below)[0], left), below

@@ -26,8 +26,8 @@ class Closing(NamedTuple):
     left: int
 
 
-class StackCosts:
-    """The costs of closing each state of a parser.
+def closing_costs(table: ParseTable, terminal_costs: list[int]) -> list[dict[Closing, int]]:
+    """The costs of closing each state of a parser, in each way.
 
     Parameters
     ----------
@@ -35,64 +35,38 @@ class StackCosts:
     terminal_costs : list of int
         By column: what its terminal costs at least.
     """
+    closings: list[dict[Closing, int]] = [{} for _ in table.contexts]
+    # By state: those that it follows, with what it costs to come from there.
+    before: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    # An entry is (cost, state, state behind it or -1, how it is closed).
+    todo: list[tuple[int, int, int, Closing]] = []
+    none = Closing(0, 0)
 
-    def __init__(self, table: ParseTable, terminal_costs: list[int]) -> None:
-        self._table = table
-        states = len(table.contexts)
-        self._columns = len(table.actions) // states
-        self._nonterminals = len(table.gotos) // states
-        self.closings: list[dict[Closing, int]] = [{} for _ in range(states)]
-        self._find(terminal_costs)
+    def offer(cost: int, state: int, closing: Closing) -> None:
+        if closing.symbols:
+            heapq.heappush(todo, (cost, state, -1, closing))
+        else:
+            heapq.heappush(todo, (cost, state, table.goto(state, closing.left), none))
 
-    def _find(self, terminal_costs: list[int]) -> None:
-        table, columns, closings = self._table, self._columns, self.closings
-        # By state: those that it follows, with what it costs to come from there.
-        before: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        # An entry is (cost, state, state behind it or -1, how it is closed).
-        todo: list[tuple[int, int, int, Closing]] = []
-        none = Closing(0, 0)
-
-        def offer(cost: int, state: int, closing: Closing) -> None:
-            if closing.symbols:
-                heapq.heappush(todo, (cost, state, -1, closing))
-            else:
-                heapq.heappush(todo, (cost, state, self.goto(state, closing.left), none))
-
-        for state in range(len(closings)):
-            row = table.actions[state * columns : (state + 1) * columns]
-            for rule in {-1 - action for action in row if action < 0}:
-                left, length = table.rules[rule]
-                offer(0, state, Closing(length, left))
-            for column, action in enumerate(row[:-1]):
-                if action > 0:
-                    heapq.heappush(todo, (terminal_costs[column], state, action - 1, none))
-        while todo:
-            cost, state, behind, closing = heapq.heappop(todo)
-            if behind < 0:
-                if closing in closings[state]:
-                    continue
-                closings[state][closing] = cost
-                for other, paid in before[state].items():
-                    offer(paid + cost, other, closing._replace(symbols=closing.symbols - 1))
-            elif state not in before[behind]:
-                before[behind][state] = cost
-                for each, paid in closings[behind].items():
-                    offer(paid + cost, state, each._replace(symbols=each.symbols - 1))
-
-    def goto(self, state: int, left: int) -> int:
-        """The state behind a nonterminal, which can stand there: a rule that was begun in the state can end."""
-        return self._table.gotos[state * self._nonterminals + left]
-
-    def action(self, state: int, column: int) -> int:
-        """What the parser does in a state with a terminal, as ParseTable says."""
-        return self._table.actions[state * self._columns + column]
-
-    def rule(self, action: int) -> Closing:
-        """The rule that an action reduces."""
-        left, length = self._table.rules[-1 - action]
-        return Closing(length, left)
-
-    @property
-    def last(self) -> int:
-        """The state in which the text has ended."""
-        return self._table.last
+    columns = table.columns
+    for state in range(len(closings)):
+        row = table.actions[state * columns : (state + 1) * columns]
+        for rule in {-1 - action for action in row if action < 0}:
+            left, length = table.rules[rule]
+            offer(0, state, Closing(length, left))
+        for column, action in enumerate(row[:-1]):
+            if action > 0:
+                heapq.heappush(todo, (terminal_costs[column], state, action - 1, none))
+    while todo:
+        cost, state, behind, closing = heapq.heappop(todo)
+        if behind < 0:
+            if closing in closings[state]:
+                continue
+            closings[state][closing] = cost
+            for other, paid in before[state].items():
+                offer(paid + cost, other, closing._replace(symbols=closing.symbols - 1))
+        elif state not in before[behind]:
+            before[behind][state] = cost
+            for each, paid in closings[behind].items():
+                offer(paid + cost, state, each._replace(symbols=each.symbols - 1))
+    return closings

@@ -6,24 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.conditions.budget.completions import push_and_count
 from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.known_completions import tokens_from
 from constrain.engine.conditions.budget.masks import (
     ALL,
     CROSSINGS_ONLY,
     allow_only,
     cost_below,
     cost_tokens,
-    drop_usual,
     forbid_tokens,
     group_tokens,
 )
 from constrain.engine.conditions.budget.scarce_keys import ScarceKeyCosts
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
+from constrain.engine.parser.companions import NO_COMPANION, unpack
+from constrain.engine.parser.configurations import push_token
 from constrain.engine.storage.schemas import OPEN_NODES, SEARCH_WAYS, TOKEN_COSTS
-from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED, halves
-from constrain.engine.traveller import Traveller
+from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED
+from constrain.engine.traveller import Traveller, place_behind
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
@@ -32,7 +33,8 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 # All are dropped when there are more tokens than this in all of a compiled grammar's: 16 MB.
 _MOST_TOKENS = 2_000_000
 
-_NONE = np.empty(0, np.int32)
+# Larger counts are not taken for the usual case.
+_MOST_USUAL = 4095
 
 # Tokens beyond twice the highest cost with which keys that have to differ make no difference either
 # (Budget._most_of_known).
@@ -40,12 +42,18 @@ ROOM_FOR_KEYS = 64
 
 
 def _kept(compiled: GrammarTables, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
-    """What :func:`drop_usual` keeps: tokens, their numbers, and the number of the others."""
-    left, usual = halves(drop_usual(compiled.ctx, count, least))
-    if left == 0:
-        return _NONE, _NONE, usual
-    listed = compiled._tables.array(TOKEN_COSTS)[:left]
-    return listed["token"], listed["count"], usual
+    """Of the first ``count`` tokens in TOKEN_COSTS those that need more than ``least``; for ALL, all but the usual.
+
+    Returns them, their counts, and what the others need at most.
+    """
+    listed = compiled._tables.array(TOKEN_COSTS)[:count]
+    counts = listed["count"]
+    usual = least
+    if least == ALL:
+        usual = int(np.bincount(np.minimum(counts, _MOST_USUAL), minlength=1).argmax())
+        usual = NEVER if usual == _MOST_USUAL else usual
+    kept = listed[counts > usual if least > ALL else counts != usual]
+    return kept["token"], kept["count"], usual
 
 
 class StateCosts:
@@ -179,17 +187,18 @@ class TokenCosts:
                 tokens, groups, usual = _kept(compiled, count, ALL)
                 examples = tables.get(SEARCH_WAYS)["step"].copy()
                 self._size += len(tokens) + len(examples)
-                self._groups[lexer_state] = tokens.copy(), groups.copy(), usual, examples
+                self._groups[lexer_state] = tokens, groups, usual, examples
         found = self._groups[lexer_state]
         if found is None:
             return None
         tokens, groups, usual_group, examples = found
         ends = np.empty(len(examples), np.int32)
         for group, token in enumerate(examples.tolist()):
-            end = compiled.run_at(place, push_and_count, token)
-            if end == STOPPED:
+            result = compiled.run_at(place, push_token, token, NO_COMPANION)
+            if result == STOPPED:
                 return None
-            ends[group] = halves(end)[1]
+            link = compiled.generation, place._state, token, place._parent
+            ends[group] = tokens_from(compiled, Traveller(compiled, unpack(result)[0], link))
         count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._needed)
         crossing = tables.array(TOKEN_COSTS)[:count]
         usual = int(ends[usual_group]) if len(ends) else 0
@@ -215,8 +224,7 @@ class TokenCosts:
                     token = int(trie.same[token]) if len(trie.same) else -1
             first = int(leaves[leaves >= 0][0])
             count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
-            ahead = Traveller(compiled, before._state, before._parent)
-            ahead.read(vocabulary.tokens[first][done:count])
+            ahead = place_behind(compiled, before, vocabulary.tokens[first][done:count])
             if ahead._state == 0:
                 continue
             n = compiled.run_at(ahead, cost_below, node)

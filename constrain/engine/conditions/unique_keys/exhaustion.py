@@ -28,7 +28,7 @@ from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_entry
 from constrain.engine.storage.links import F_STEP, far_call
 from constrain.engine.storage.schemas import byte_classes
-from constrain.engine.traveller import Traveller
+from constrain.engine.traveller import place_behind
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow
 from constrain.kernels.language import int64, uint8
 
@@ -57,14 +57,12 @@ def forbid_dead_ends(compiled: GrammarTables, place: Place, keys: ObjectKeys, ou
     known: dict[tuple[int, bytes], bool] = {}
     generation = compiled.generation
     for token in found:
-        there = Traveller(compiled, place._state, place._parent)
-        there.read(vocabulary.tokens[token])
+        there = place_behind(compiled, place, vocabulary.tokens[token])
         behind = keys.copy()
         behind.expect_limited_keys()
         behind.read_token(vocabulary, token)
         if not behind.is_in_key():
-            begun = Traveller(compiled, there._state, there._parent)
-            begun.read(b'"')
+            begun = place_behind(compiled, there, b'"')
             if begun._state:
                 there = begun
                 behind.read(b'"')
@@ -134,7 +132,5 @@ def _search_key(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> bool
             if not behind.status & LOOK_AHEAD:
                 # A key that is new has ended, or none that is there begins like the one under way, which can end.
                 return True
-            there = Traveller(compiled, here._state, here._parent)
-            there.read(bytes((byte,)))
-            todo.append((there, behind))
+            todo.append((place_behind(compiled, here, bytes((byte,))), behind))
     return False

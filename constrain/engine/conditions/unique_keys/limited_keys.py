@@ -14,16 +14,8 @@ import numpy as np
 
 from constrain.engine.conditions.unique_keys import dead_ends as key_dead_ends
 from constrain.engine.conditions.unique_keys import masks as key_masks
+from constrain.engine.conditions.unique_keys import memory as m
 from constrain.engine.conditions.unique_keys.dead_ends import DEAD_SHIFT, HELD_KNOWN, HELD_SHIFT
-from constrain.engine.conditions.unique_keys.memory import (
-    DEAD_END,
-    DEAD_IN_TOKEN,
-    LIMITED,
-    N_KEYS,
-    N_LIMITED,
-    NO_DEAD_END,
-    RISKY,
-)
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
 from constrain.engine.conditions.unique_keys.ways import WORK_SIZE
@@ -68,9 +60,7 @@ class LimitedKeys:
         self._ahead = ObjectKeys(quotes, None)
         self._found = np.empty(compiled.vocabulary.size, np.int32)
         self._find_bodies(compiled)
-        single = compiled._run(
-            key_dead_ends.find_dead_ends, self._ahead.memory, self._bodies, self._count, 0, self.work
-        )
+        single = compiled._run(_find_dead_ends, self._ahead.memory, self._bodies, self._count, 0, self.work)
         self.is_risky = not self._is_known or single > 0 or quotes.begins_next_key or quotes.may_hold_two_keys
 
     def _find_bodies(self, compiled: GrammarTables) -> None:
@@ -86,8 +76,8 @@ class LimitedKeys:
     def find_dead_ends(self, keys: ObjectKeys) -> None:
         """Find out where keys can run out, in the memory of some keys."""
         memory = keys.memory
-        n_limited = int(memory[N_LIMITED])
-        memory[DEAD_END] = NO_DEAD_END
+        n_limited = int(memory[m.N_LIMITED])
+        memory[m.DEAD_END] = m.NO_DEAD_END
         held = 0
         if n_limited:
             compiled = self._compiled()
@@ -96,17 +86,14 @@ class LimitedKeys:
                 self._find_bodies(compiled)
             if n_limited >= keys.most_ways:
                 keys.most_ways = 2 * n_limited + 1
-                keys.records()[:, 2] &= RISKY | LIMITED
-            arguments = memory, self._bodies, self._count, keys.most_ways, self.work
-            new = _find_dead_ends(compiled.ctx, *arguments)
-            if new < 0:
-                new = compiled._run(key_dead_ends.find_dead_ends, *arguments)
-            held = int(memory[DEAD_IN_TOKEN])
+                keys.records()[:, 2] &= m.RISKY | m.LIMITED
+            new = compiled._run(_find_dead_ends, memory, self._bodies, self._count, keys.most_ways, self.work)
+            held = int(memory[m.DEAD_IN_TOKEN])
             if new:
                 held |= self._look_into_tokens(keys, new)
             if not self._is_known:
-                memory[DEAD_END] = 0
-        memory[DEAD_IN_TOKEN] = 3 if self.is_risky else held
+                memory[m.DEAD_END] = 0
+        memory[m.DEAD_IN_TOKEN] = 3 if self.is_risky else held
 
     def forbid(self, place: Place, keys: ObjectKeys, out: Bitmask, index: int) -> list[int]:
         """Take the tokens behind which no new key is left out of a mask: and those, returned, where it is not clear."""
@@ -137,12 +124,12 @@ class LimitedKeys:
         """DEAD_IN_TOKEN by the last ``new`` keys with a dead end."""
         held_by_any = 0
         records = keys.records()
-        for key in range(int(keys.memory[N_KEYS]) - 1, -1, -1):
+        for key in range(int(keys.memory[m.N_KEYS]) - 1, -1, -1):
             if new == 0:
                 break
             begin, _, kind = records[key].tolist()
             length = (kind >> DEAD_SHIFT) - 1
-            if kind & HELD_KNOWN or not 0 <= length < NO_DEAD_END:
+            if kind & HELD_KNOWN or not 0 <= length < m.NO_DEAD_END:
                 continue
             held = keys.quotes.may_begin(keys.text(begin, begin + length)) if length else 3
             records[key, 2] = kind | HELD_KNOWN | held << HELD_SHIFT

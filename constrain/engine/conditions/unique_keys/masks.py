@@ -3,25 +3,7 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.conditions.unique_keys.memory import (
-    BEGIN,
-    DEAD_END,
-    DEPTH,
-    ESCAPE,
-    EXPECTS_KEY,
-    FRAMES,
-    HIGH,
-    IN_KEY,
-    IS_LIMITED,
-    KEY_BYTES,
-    KEYS,
-    LIMITED,
-    MODE,
-    N_BYTES,
-    N_KEYS,
-    N_SCALARS,
-    OUTSIDE,
-)
+from constrain.engine.conditions.unique_keys import memory as m
 from constrain.engine.conditions.unique_keys.reading import read_keys, same_run
 from constrain.engine.conditions.unique_keys.status import LOOK_AHEAD
 from constrain.engine.conditions.unique_keys.ways import KNOWN, MOST_BLANKS, after_key, count_ways, step
@@ -39,9 +21,9 @@ _TEXT = types.Array(uint8, 1, "C", readonly=True)
 @njit_inner(int64(CTX, CTX, int64))
 def _after_quote(ctx, memory, state):
     """The state in the key that is under way, or comes next; 0, or < 0: UNSURE, FAIL and its like."""
-    if memory[ESCAPE] or memory[HIGH]:
+    if memory[m.ESCAPE] or memory[m.HIGH]:
         return int64(UNSURE)
-    if memory[MODE] == IN_KEY:
+    if memory[m.MODE] == m.IN_KEY:
         return state
     for _ in range(MOST_BLANKS):
         then = step(ctx, int64(F_STEP), state, int64(0x22))
@@ -62,11 +44,11 @@ def _find_key_left(ctx, memory, state, further, work):
     """
     if state <= 0:
         return state
-    begin = memory[BEGIN] if memory[MODE] == IN_KEY else memory[N_BYTES]
-    length = memory[N_BYTES] - begin
-    keys = memory_i32(memory, KEYS)
-    data = memory_u8(memory, KEY_BYTES)
-    first = int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1])
+    begin = memory[m.BEGIN] if memory[m.MODE] == m.IN_KEY else memory[m.N_BYTES]
+    length = memory[m.N_BYTES] - begin
+    keys = memory_i32(memory, m.KEYS)
+    data = memory_u8(memory, m.KEY_BYTES)
+    first = int64(memory_i32(memory, m.FRAMES)[memory[m.DEPTH] - 1])
     # Those that go on from here, and those of them that can.
     there, possible = int64(0), int64(0)
     ways = int64(0)
@@ -80,7 +62,7 @@ def _find_key_left(ctx, memory, state, further, work):
                 if then < 0:
                     return then
                 ways -= then > 0
-        for key in range(first, memory[N_KEYS]):
+        for key in range(first, memory[m.N_KEYS]):
             start, end = int64(keys[3 * key]), int64(keys[3 * key + 1])
             if end - start < length + further or not same_run(data, start, data, begin, length):
                 continue
@@ -99,14 +81,14 @@ def _find_key_left(ctx, memory, state, further, work):
 @njit_inner(types.void(CTX, CTX))
 def _copy_keys(memory, ahead):
     """Let ``ahead`` be as ``memory``."""
-    for i in range(N_SCALARS):
+    for i in range(m.N_SCALARS):
         ahead[i] = memory[i]
-    for i in range(memory[DEPTH]):
-        memory_i32(ahead, FRAMES)[i] = memory_i32(memory, FRAMES)[i]
-    for i in range(3 * memory[N_KEYS]):
-        memory_i32(ahead, KEYS)[i] = memory_i32(memory, KEYS)[i]
-    for i in range(memory[N_BYTES]):
-        memory_u8(ahead, KEY_BYTES)[i] = memory_u8(memory, KEY_BYTES)[i]
+    for i in range(memory[m.DEPTH]):
+        memory_i32(ahead, m.FRAMES)[i] = memory_i32(memory, m.FRAMES)[i]
+    for i in range(3 * memory[m.N_KEYS]):
+        memory_i32(ahead, m.KEYS)[i] = memory_i32(memory, m.KEYS)[i]
+    for i in range(memory[m.N_BYTES]):
+        memory_u8(ahead, m.KEY_BYTES)[i] = memory_u8(memory, m.KEY_BYTES)[i]
 
 
 @njit_inner(int64(CTX, int64, CTX, CTX, _TEXT, int64[::1], int64, int64[::1]))
@@ -120,37 +102,37 @@ def _is_possible(ctx, state, memory, ahead, data, starts, token, work):
     if status >= 0 and status & LOOK_AHEAD:
         result = int64(0)
         # Where a key is expected there is one, and so there is behind blanks and its quote.
-        if memory[EXPECTS_KEY] and ahead[DEPTH] == memory[DEPTH] and ahead[N_KEYS] == memory[N_KEYS]:
-            if ahead[EXPECTS_KEY] or (ahead[N_BYTES] == ahead[BEGIN] and not ahead[ESCAPE]):
+        if memory[m.EXPECTS_KEY] and ahead[m.DEPTH] == memory[m.DEPTH] and ahead[m.N_KEYS] == memory[m.N_KEYS]:
+            if ahead[m.EXPECTS_KEY] or (ahead[m.N_BYTES] == ahead[m.BEGIN] and not ahead[m.ESCAPE]):
                 result = int64(1)
     if result == 0:
         first, last = starts[token], starts[token + 1]
         # Any character may be escaped, so what has been read of one, up to the u, says no more than that there is one.
         further = int64(0)
-        if 0 < ahead[ESCAPE] <= 2 and last - first >= ahead[ESCAPE] and not ahead[HIGH]:
-            last -= ahead[ESCAPE]
-            further, ahead[ESCAPE] = int64(1), 0
+        if 0 < ahead[m.ESCAPE] <= 2 and last - first >= ahead[m.ESCAPE] and not ahead[m.HIGH]:
+            last -= ahead[m.ESCAPE]
+            further, ahead[m.ESCAPE] = int64(1), 0
         # Where no key has ended, and none has begun, all that matters is which object it is.
-        is_plain = ahead[MODE] != IN_KEY or (further == 0 and ahead[N_BYTES] == ahead[BEGIN])
+        is_plain = ahead[m.MODE] != m.IN_KEY or (further == 0 and ahead[m.N_BYTES] == ahead[m.BEGIN])
         for i in range(first, last):
             is_plain &= data[i] != 0x3A
             state = step(ctx, int64(F_STEP), state, int64(data[i]))
         state = _after_quote(ctx, ahead, state)
         place = KNOWN + 2 * (state & 7)
-        if is_plain and work[place] == state and work[place + 1] >> 1 == ahead[DEPTH]:
+        if is_plain and work[place] == state and work[place + 1] >> 1 == ahead[m.DEPTH]:
             result = work[place + 1] & 1
         else:
             result = _find_key_left(ctx, ahead, state, further, work)
             if is_plain and result >= 0:
-                work[place], work[place + 1] = state, ahead[DEPTH] << 1 | result
+                work[place], work[place + 1] = state, ahead[m.DEPTH] << 1 | result
     # Where brackets closed, others may have been written over what was in them.
     for i in range(starts[token], starts[token + 1]):
         if data[i] == 0x5D or data[i] == 0x7D:
             _copy_keys(memory, ahead)
             break
-    for i in range(N_SCALARS):
+    for i in range(m.N_SCALARS):
         ahead[i] = memory[i]
-    ahead[DEAD_END], ahead[IS_LIMITED] = 0, 1
+    ahead[m.DEAD_END], ahead[m.IS_LIMITED] = 0, 1
     return result
 
 
@@ -168,13 +150,13 @@ def _take(out, index, found, count, token):
 @njit_inner(int64(CTX, int32[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], int64, int32[::1], int64))
 def _take_beginnings(memory, node, size, leaf, same, out, index, found, count):
     """Take the tokens with which the key under way goes on like another, as it is spelled, and does not end."""
-    keys = memory_i32(memory, KEYS)
-    data = memory_u8(memory, KEY_BYTES)
-    begin = memory[BEGIN]
-    length = memory[N_BYTES] - begin
-    for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+    keys = memory_i32(memory, m.KEYS)
+    data = memory_u8(memory, m.KEY_BYTES)
+    begin = memory[m.BEGIN]
+    length = memory[m.N_BYTES] - begin
+    for key in range(int64(memory_i32(memory, m.FRAMES)[memory[m.DEPTH] - 1]), memory[m.N_KEYS]):
         start, end = int64(keys[3 * key]), int64(keys[3 * key + 1])
-        if keys[3 * key + 2] & LIMITED == 0 or end - start <= length or end - start < memory[DEAD_END]:
+        if keys[3 * key + 2] & m.LIMITED == 0 or end - start <= length or end - start < memory[m.DEAD_END]:
             continue
         if not same_run(data, start, data, begin, length):
             continue
@@ -230,17 +212,19 @@ def forbid_dead_ends(
     reset_work(ctx)
     if index < 0:
         return _find_key_left(ctx, memory, _after_quote(ctx, memory, state), int64(0), work)
-    mode = memory[MODE]
+    mode = memory[m.MODE]
     count = int64(0)
     for which in range(4):
         # To where a key is expected, or one has begun, leads a comma; a key begins; it goes on, or ends before a comma.
         if which == 0 or (
-            (which == 1 and mode == OUTSIDE) or (which == 2 and memory[EXPECTS_KEY]) or (which == 3 and mode == IN_KEY)
+            (which == 1 and mode == m.OUTSIDE)
+            or (which == 2 and memory[m.EXPECTS_KEY])
+            or (which == 3 and mode == m.IN_KEY)
         ):
             for i in range(ends[which - 1] if which > 0 else 0, ends[which]):
                 count = _take(out, index, found, count, int64(lists[i]))
-    if mode == IN_KEY:
-        if memory[ESCAPE] or memory[HIGH]:
+    if mode == m.IN_KEY:
+        if memory[m.ESCAPE] or memory[m.HIGH]:
             for token in range(len(starts) - 1):
                 if token >> 5 < out.shape[1]:
                     count = _take(out, index, found, count, int64(token))
@@ -250,7 +234,7 @@ def forbid_dead_ends(
         return count
     _copy_keys(memory, ahead)
     # A key may end within a token.
-    ahead[DEAD_END], ahead[IS_LIMITED] = 0, 1
+    ahead[m.DEAD_END], ahead[m.IS_LIMITED] = 0, 1
     for i in range(8):
         work[KNOWN + 2 * i] = 0
     unsure, result = int64(0), int64(0)

@@ -7,30 +7,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from constrain.engine.conditions.unique_keys.memory import (
-    BEGIN,
-    CODE,
-    DEAD_END,
-    DEPTH,
-    ESCAPE,
-    FRAMES,
-    HIGH,
-    IN_KEY,
-    IS_LIMITED,
-    KEY_BYTES,
-    KEYS,
-    LONGEST_REST,
-    MODE,
-    N_BYTES,
-    N_KEYS,
-    N_LIMITED,
-    N_RISKY,
-    N_SCALARS,
-    NO_DEAD_END,
-    RISKY_BYTES,
-    RISKY_STARTS,
-    STATUS,
-)
+from constrain.engine.conditions.unique_keys import memory as m
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens
 from constrain.engine.conditions.unique_keys.reading import forbid_repeated, read_keys
 from constrain.engine.conditions.unique_keys.status import IS_RISKY, MAY_REPEAT
@@ -55,11 +32,11 @@ _read_keys: Callable[..., int] = without_dispatch(read_keys)
 _forbid_repeated: Callable[..., int] = without_dispatch(forbid_repeated)
 
 # What the tables have room for at first, which lies behind the header and all in one piece: there is one for each text.
-_ROOM = {FRAMES: 64, KEYS: 3 * 128, KEY_BYTES: 2048}
-_TYPES: dict[int, Any] = {FRAMES: np.int32, KEYS: np.int32, KEY_BYTES: np.uint8}
+_ROOM = {m.FRAMES: 64, m.KEYS: 3 * 128, m.KEY_BYTES: 2048}
+_TYPES: dict[int, Any] = {m.FRAMES: np.int32, m.KEYS: np.int32, m.KEY_BYTES: np.uint8}
 # In the header, addresses and sizes of the tables of unique_keys/reading.py take up to 16 numbers.
 _BEGIN = 8 * (HEADER + 16)
-_BEGINS = {FRAMES: _BEGIN, KEYS: _BEGIN + 256, KEY_BYTES: _BEGIN + 1792}
+_BEGINS = {m.FRAMES: _BEGIN, m.KEYS: _BEGIN + 256, m.KEY_BYTES: _BEGIN + 1792}
 _BYTES_OF_MEMORY = _BEGIN + 3840
 
 
@@ -124,7 +101,7 @@ class ObjectKeys:
     @property
     def status(self) -> int:
         """A sum of MAY_REPEAT and its like (unique_keys/status.py), or REPEATED_KEY."""
-        return int(self.memory[STATUS])
+        return int(self.memory[m.STATUS])
 
     def copy(self) -> ObjectKeys:
         """One that goes its own way from here on."""
@@ -149,8 +126,8 @@ class ObjectKeys:
     def make_room(self, size: int) -> None:
         """Make room for ``size`` bytes of text."""
         memory = self.memory
-        for slot, used, each in ((FRAMES, DEPTH, 1), (KEYS, N_KEYS, 3), (KEY_BYTES, N_BYTES, 4)):
-            n = int(memory[used]) * (1 if slot == KEY_BYTES else each)
+        for slot, used, each in ((m.FRAMES, m.DEPTH, 1), (m.KEYS, m.N_KEYS, 3), (m.KEY_BYTES, m.N_BYTES, 4)):
+            n = int(memory[used]) * (1 if slot == m.KEY_BYTES else each)
             if n + each * size > memory[HEADER + 3 * slot + 1]:
                 if n + each * size > MOST_ELEMENTS:
                     raise LimitError("the keys of the objects that are open take more than 2 GB; close some of them")
@@ -161,12 +138,12 @@ class ObjectKeys:
 
     def make_room_for(self, keys: ObjectKeys, size: int) -> None:
         """Make room for what is in others, and ``size`` bytes of text."""
-        self.memory[:N_SCALARS] = keys.memory[:N_SCALARS]
+        self.memory[: m.N_SCALARS] = keys.memory[: m.N_SCALARS]
         self.make_room(size)
 
     def expect_limited_keys(self) -> None:
         """Take keys that end from here on for limited ones."""
-        self.memory[IS_LIMITED] = 1
+        self.memory[m.IS_LIMITED] = 1
 
     def read(self, data: bytes) -> None:
         """Read some bytes."""
@@ -191,36 +168,36 @@ class ObjectKeys:
     def look_for_dead_ends(self) -> None:
         """Find out where keys can run out, if limited keys have come or gone."""
         memory = self.memory
-        if self._limited is None or (memory[N_LIMITED] == self._n_looked_at and not memory[IS_LIMITED]):
+        if self._limited is None or (memory[m.N_LIMITED] == self._n_looked_at and not memory[m.IS_LIMITED]):
             return
-        self._n_looked_at = memory[N_LIMITED]
+        self._n_looked_at = memory[m.N_LIMITED]
         self._limited.find_dead_ends(self)
         _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
 
     def records(self) -> np.ndarray[Any, np.dtype[np.int32]]:
         """The keys of all open objects, as a view: int32[n, 3], see unique_keys/reading.py."""
-        return self._table(KEYS)[: 3 * int(self.memory[N_KEYS])].reshape(-1, 3)
+        return self._table(m.KEYS)[: 3 * int(self.memory[m.N_KEYS])].reshape(-1, 3)
 
     def text(self, begin: int, end: int) -> bytes:
         """A part of the bytes that the keys are in."""
-        return self._table(KEY_BYTES)[begin:end].tobytes()
+        return self._table(m.KEY_BYTES)[begin:end].tobytes()
 
     def is_in_key(self) -> bool:
         """Whether a key is under way."""
-        return bool(self.memory[MODE] == IN_KEY)
+        return bool(self.memory[m.MODE] == m.IN_KEY)
 
     def key_under_way(self) -> bytes:
         """What has been read of a key, spelled as it is if a character of it is not complete."""
         memory = self.memory
-        rest = f"{memory[ESCAPE]} {memory[CODE]} {memory[HIGH]} {memory[MODE]} ".encode()
-        return rest + self._table(KEY_BYTES)[memory[BEGIN] : memory[N_BYTES]].tobytes()
+        rest = f"{memory[m.ESCAPE]} {memory[m.CODE]} {memory[m.HIGH]} {memory[m.MODE]} ".encode()
+        return rest + self._table(m.KEY_BYTES)[memory[m.BEGIN] : memory[m.N_BYTES]].tobytes()
 
     def signature(self) -> bytes:
         """What all of it comes to: the same for two texts that go on in the same ways."""
         memory = self.memory
-        scalars: bytes = memory[MODE : N_LIMITED + 1].tobytes()
-        frames: bytes = self._table(FRAMES)[: memory[DEPTH]].tobytes()
-        return scalars + frames + self.records()[:, :2].tobytes() + self.text(0, int(memory[N_BYTES]))
+        scalars: bytes = memory[m.MODE : m.N_LIMITED + 1].tobytes()
+        frames: bytes = self._table(m.FRAMES)[: memory[m.DEPTH]].tobytes()
+        return scalars + frames + self.records()[:, :2].tobytes() + self.text(0, int(memory[m.N_BYTES]))
 
     def bytes_taken(self) -> set[int] | None:
         """The bytes with which the key under way goes on like one that is there, and quote and backslash.
@@ -228,13 +205,13 @@ class ObjectKeys:
         None if an escape is under way.
         """
         memory = self.memory
-        if memory[ESCAPE] or memory[HIGH]:
+        if memory[m.ESCAPE] or memory[m.HIGH]:
             return None
-        data = self._table(KEY_BYTES)
-        key = data[memory[BEGIN] : memory[N_BYTES]].tobytes()
+        data = self._table(m.KEY_BYTES)
+        key = data[memory[m.BEGIN] : memory[m.N_BYTES]].tobytes()
         taken = {0x22, 0x5C}
-        first = int(self._table(FRAMES)[memory[DEPTH] - 1])
-        for begin, end, _ in self._table(KEYS)[3 * first : 3 * int(memory[N_KEYS])].reshape(-1, 3).tolist():
+        first = int(self._table(m.FRAMES)[memory[m.DEPTH] - 1])
+        for begin, end, _ in self._table(m.KEYS)[3 * first : 3 * int(memory[m.N_KEYS])].reshape(-1, 3).tolist():
             if end - begin > len(key) and data[begin : begin + len(key)].tobytes() == key:
                 taken.add(int(data[begin + len(key)]))
         return taken
@@ -276,11 +253,11 @@ def _empty_memory(quotes: QuoteTokens) -> Int64Array:
     memory[KERNEL] = addresses[F_READ_ALONG]
     for slot, size in _ROOM.items():
         memory[HEADER + 3 * slot + 1] = size
-    _install(memory, RISKY_STARTS, quotes.content_starts)
-    _install(memory, RISKY_BYTES, quotes.content_bytes)
-    memory[LONGEST_REST] = quotes.longest_rest
+    _install(memory, m.RISKY_STARTS, quotes.content_starts)
+    _install(memory, m.RISKY_BYTES, quotes.content_bytes)
+    memory[m.LONGEST_REST] = quotes.longest_rest
     # A key may come twice within one token.
-    memory[N_RISKY] = quotes.may_hold_two_keys
-    memory[DEAD_END] = NO_DEAD_END
+    memory[m.N_RISKY] = quotes.may_hold_two_keys
+    memory[m.DEAD_END] = m.NO_DEAD_END
     _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
     return memory

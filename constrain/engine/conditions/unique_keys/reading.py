@@ -9,35 +9,7 @@ The memory is laid out in unique_keys/memory.py.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.conditions.unique_keys.memory import (
-    BEGIN,
-    CALLS_LEFT,
-    CODE,
-    DEAD_END,
-    DEAD_IN_TOKEN,
-    DEPTH,
-    ESCAPE,
-    EXPECTS_KEY,
-    FRAMES,
-    HIGH,
-    IN_KEY,
-    IN_VALUE,
-    IS_LIMITED,
-    KEY_BYTES,
-    KEYS,
-    LIMITED,
-    LONGEST_REST,
-    MODE,
-    N_BYTES,
-    N_KEYS,
-    N_LIMITED,
-    N_RISKY,
-    OUTSIDE,
-    RISKY,
-    RISKY_BYTES,
-    RISKY_STARTS,
-    STATUS,
-)
+from constrain.engine.conditions.unique_keys import memory as m
 from constrain.engine.conditions.unique_keys.status import (
     HAS_TO_LOOK_AHEAD,
     IS_REPEATED,
@@ -61,8 +33,8 @@ _TEXT = types.Array(uint8, 1, "C", readonly=True)
 @njit_inner(types.void(CTX, int64))
 def _append_point(memory, point):
     """Add a code point as UTF-8 to the bytes."""
-    out = memory_u8(memory, KEY_BYTES)
-    at = memory[N_BYTES]
+    out = memory_u8(memory, m.KEY_BYTES)
+    at = memory[m.N_BYTES]
     if point < 0x80:
         out[at] = point
         at += 1
@@ -81,7 +53,7 @@ def _append_point(memory, point):
         out[at + 2] = 0x80 | (point >> 6) & 0x3F
         out[at + 3] = 0x80 | point & 0x3F
         at += 4
-    memory[N_BYTES] = at
+    memory[m.N_BYTES] = at
 
 
 @njit_inner(int64(int64))
@@ -112,10 +84,10 @@ def same_run(left, begin, right, first, count):
 @njit_inner(types.boolean(CTX))
 def _is_repeated(memory):
     """Whether the key under way, if it ended here, would be there twice."""
-    keys = memory_i32(memory, KEYS)
-    data = memory_u8(memory, KEY_BYTES)
-    begin, end = memory[BEGIN], memory[N_BYTES]
-    for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+    keys = memory_i32(memory, m.KEYS)
+    data = memory_u8(memory, m.KEY_BYTES)
+    begin, end = memory[m.BEGIN], memory[m.N_BYTES]
+    for key in range(int64(memory_i32(memory, m.FRAMES)[memory[m.DEPTH] - 1]), memory[m.N_KEYS]):
         place = int64(keys[3 * key])
         if int64(keys[3 * key + 1]) - place == end - begin and same_run(data, place, data, begin, end - begin):
             return True
@@ -125,10 +97,10 @@ def _is_repeated(memory):
 @njit_inner(types.boolean(CTX, int64))
 def _goes_on_with(memory, byte):
     """Whether a key that is there may be the one under way, this byte and more."""
-    keys = memory_i32(memory, KEYS)
-    data = memory_u8(memory, KEY_BYTES)
-    length = memory[N_BYTES] - memory[BEGIN]
-    for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+    keys = memory_i32(memory, m.KEYS)
+    data = memory_u8(memory, m.KEY_BYTES)
+    length = memory[m.N_BYTES] - memory[m.BEGIN]
+    for key in range(int64(memory_i32(memory, m.FRAMES)[memory[m.DEPTH] - 1]), memory[m.N_KEYS]):
         place = int64(keys[3 * key]) + length
         if place < int64(keys[3 * key + 1]) and data[place] == byte:
             return True
@@ -138,10 +110,10 @@ def _goes_on_with(memory, byte):
 @njit_inner(int64(CTX))
 def _risk(memory):
     """1 if the key that ends here stands between quotes in some token."""
-    begin, end = memory[BEGIN], memory[N_BYTES]
-    starts = memory_i32(memory, RISKY_STARTS)
-    risky = memory_u8(memory, RISKY_BYTES)
-    data = memory_u8(memory, KEY_BYTES)
+    begin, end = memory[m.BEGIN], memory[m.N_BYTES]
+    starts = memory_i32(memory, m.RISKY_STARTS)
+    risky = memory_u8(memory, m.RISKY_BYTES)
+    data = memory_u8(memory, m.KEY_BYTES)
     for content in range(len(starts) - 1):
         place = int64(starts[content])
         if int64(starts[content + 1]) - place == end - begin and same_run(risky, place, data, begin, end - begin):
@@ -152,24 +124,28 @@ def _risk(memory):
 @njit_inner(int64(CTX))
 def _status(memory):
     """What masks have to look out for where the text is now."""
-    status = int64(IS_RISKY if memory[N_RISKY] > 0 else 0)
-    dead_end = memory[DEAD_END]
-    if memory[DEAD_IN_TOKEN] & 2 or (memory[DEAD_IN_TOKEN] and memory[EXPECTS_KEY]):
+    status = int64(IS_RISKY if memory[m.N_RISKY] > 0 else 0)
+    dead_end = memory[m.DEAD_END]
+    if memory[m.DEAD_IN_TOKEN] & 2 or (memory[m.DEAD_IN_TOKEN] and memory[m.EXPECTS_KEY]):
         status |= MAY_RUN_OUT
-    if memory[MODE] != IN_KEY:
-        if dead_end == 0 and memory[EXPECTS_KEY] and memory[N_KEYS] > memory_i32(memory, FRAMES)[memory[DEPTH] - 1]:
+    if memory[m.MODE] != m.IN_KEY:
+        if (
+            dead_end == 0
+            and memory[m.EXPECTS_KEY]
+            and memory[m.N_KEYS] > memory_i32(memory, m.FRAMES)[memory[m.DEPTH] - 1]
+        ):
             status |= LOOK_AHEAD
         return status
-    keys = memory_i32(memory, KEYS)
-    data = memory_u8(memory, KEY_BYTES)
-    begin = memory[BEGIN]
-    length = memory[N_BYTES] - begin
+    keys = memory_i32(memory, m.KEYS)
+    data = memory_u8(memory, m.KEY_BYTES)
+    begin = memory[m.BEGIN]
+    length = memory[m.N_BYTES] - begin
     # With an escape under way its character is not among the bytes yet.
-    longest = memory[LONGEST_REST] + (4 if memory[ESCAPE] or memory[HIGH] else 0)
-    for key in range(int64(memory_i32(memory, FRAMES)[memory[DEPTH] - 1]), memory[N_KEYS]):
+    longest = memory[m.LONGEST_REST] + (4 if memory[m.ESCAPE] or memory[m.HIGH] else 0)
+    for key in range(int64(memory_i32(memory, m.FRAMES)[memory[m.DEPTH] - 1]), memory[m.N_KEYS]):
         place = int64(keys[3 * key])
         rest = int64(keys[3 * key + 1]) - place - length
-        is_dead = keys[3 * key + 2] & LIMITED != 0 and length + rest >= dead_end
+        is_dead = keys[3 * key + 2] & m.LIMITED != 0 and length + rest >= dead_end
         if rest < 0 or (rest > longest and not is_dead):
             continue
         if same_run(data, place, data, begin, length):
@@ -185,29 +161,29 @@ def _status(memory):
 @njit_inner(types.void(CTX, int64))
 def _read_key_byte(memory, byte):
     """Read a byte of the key under way that does not end it."""
-    escape = memory[ESCAPE]
+    escape = memory[m.ESCAPE]
     if escape == 0:
         if byte == 0x5C:
-            memory[ESCAPE] = 1
+            memory[m.ESCAPE] = 1
         else:
-            memory_u8(memory, KEY_BYTES)[memory[N_BYTES]] = byte
-            memory[N_BYTES] += 1
+            memory_u8(memory, m.KEY_BYTES)[memory[m.N_BYTES]] = byte
+            memory[m.N_BYTES] += 1
     elif escape == 1:
-        memory[ESCAPE], memory[CODE] = 2, 0
+        memory[m.ESCAPE], memory[m.CODE] = 2, 0
         if byte != 0x75:
-            memory[ESCAPE] = 0
+            memory[m.ESCAPE] = 0
             _append_point(memory, _short_escape(byte))
     else:
-        point = memory[CODE] << 4 | ((byte & 15) + (9 if byte & 0x40 else 0))
-        memory[ESCAPE], memory[CODE] = escape + 1, point
+        point = memory[m.CODE] << 4 | ((byte & 15) + (9 if byte & 0x40 else 0))
+        memory[m.ESCAPE], memory[m.CODE] = escape + 1, point
         if escape == 5:
-            memory[ESCAPE] = 0
+            memory[m.ESCAPE] = 0
             if 0xD800 <= point < 0xDC00:
-                memory[HIGH] = point
+                memory[m.HIGH] = point
             else:
-                if memory[HIGH]:
-                    point += 0x10000 - 0xDC00 + ((memory[HIGH] - 0xD800) << 10)
-                    memory[HIGH] = 0
+                if memory[m.HIGH]:
+                    point += 0x10000 - 0xDC00 + ((memory[m.HIGH] - 0xD800) << 10)
+                    memory[m.HIGH] = 0
                 _append_point(memory, point)
 
 
@@ -224,66 +200,66 @@ def read_keys(memory, data, starts, piece):
     """
     first, last = starts[piece], starts[piece + 1]
     n = last - first
-    memory[CALLS_LEFT] -= 1
-    frames = memory_i32(memory, FRAMES)
-    keys = memory_i32(memory, KEYS)
+    memory[m.CALLS_LEFT] -= 1
+    frames = memory_i32(memory, m.FRAMES)
+    keys = memory_i32(memory, m.KEYS)
     if (
-        memory[DEPTH] + n > len(frames)
-        or 3 * (memory[N_KEYS] + n) > len(keys)
-        or memory[N_BYTES] + 4 * n > len(memory_u8(memory, KEY_BYTES))
+        memory[m.DEPTH] + n > len(frames)
+        or 3 * (memory[m.N_KEYS] + n) > len(keys)
+        or memory[m.N_BYTES] + 4 * n > len(memory_u8(memory, m.KEY_BYTES))
     ):
-        memory[STATUS] = KEYS_FULL
+        memory[m.STATUS] = KEYS_FULL
         return int64(KEYS_FULL)
     for i in range(first, last):
         byte = int64(data[i])
-        if memory[MODE] == IN_VALUE:
-            if memory[ESCAPE]:
-                memory[ESCAPE] = 0
+        if memory[m.MODE] == m.IN_VALUE:
+            if memory[m.ESCAPE]:
+                memory[m.ESCAPE] = 0
             elif byte == 0x5C:
-                memory[ESCAPE] = 1
+                memory[m.ESCAPE] = 1
             elif byte == 0x22:
-                memory[MODE] = OUTSIDE
-        elif memory[MODE] == IN_KEY:
-            if byte != 0x22 or memory[ESCAPE]:
+                memory[m.MODE] = m.OUTSIDE
+        elif memory[m.MODE] == m.IN_KEY:
+            if byte != 0x22 or memory[m.ESCAPE]:
                 _read_key_byte(memory, byte)
                 continue
             if _is_repeated(memory):
-                memory[STATUS] = REPEATED_KEY
+                memory[m.STATUS] = REPEATED_KEY
                 return int64(REPEATED_KEY)
-            place = 3 * memory[N_KEYS]
-            keys[place] = memory[BEGIN]
-            keys[place + 1] = memory[N_BYTES]
+            place = 3 * memory[m.N_KEYS]
+            keys[place] = memory[m.BEGIN]
+            keys[place + 1] = memory[m.N_BYTES]
             risk = _risk(memory)
             keys[place + 2] = risk
-            memory[N_RISKY] += risk
-            memory[N_KEYS] += 1
-            memory[MODE] = OUTSIDE
+            memory[m.N_RISKY] += risk
+            memory[m.N_KEYS] += 1
+            memory[m.MODE] = m.OUTSIDE
         elif byte == 0x22:
-            memory[MODE] = IN_KEY if memory[EXPECTS_KEY] else IN_VALUE
-            memory[EXPECTS_KEY] = 0
-            memory[BEGIN] = memory[N_BYTES]
+            memory[m.MODE] = m.IN_KEY if memory[m.EXPECTS_KEY] else m.IN_VALUE
+            memory[m.EXPECTS_KEY] = 0
+            memory[m.BEGIN] = memory[m.N_BYTES]
         elif byte == 0x7B or byte == 0x5B:
             is_object = byte == 0x7B
-            frames[memory[DEPTH]] = memory[N_KEYS] if is_object else ~memory[N_KEYS]
-            memory[DEPTH] += 1
-            memory[EXPECTS_KEY] = int64(is_object)
+            frames[memory[m.DEPTH]] = memory[m.N_KEYS] if is_object else ~memory[m.N_KEYS]
+            memory[m.DEPTH] += 1
+            memory[m.EXPECTS_KEY] = int64(is_object)
         elif byte == 0x7D or byte == 0x5D:
-            memory[DEPTH] -= 1
-            before = int64(frames[memory[DEPTH]])
-            while memory[N_KEYS] > max(before, ~before):
-                memory[N_KEYS] -= 1
-                place = 3 * memory[N_KEYS]
-                memory[N_BYTES] = int64(keys[place])
-                memory[N_RISKY] -= int64(keys[place + 2] & RISKY)
-                memory[N_LIMITED] -= int64(keys[place + 2] & LIMITED != 0)
-            memory[EXPECTS_KEY] = 0
+            memory[m.DEPTH] -= 1
+            before = int64(frames[memory[m.DEPTH]])
+            while memory[m.N_KEYS] > max(before, ~before):
+                memory[m.N_KEYS] -= 1
+                place = 3 * memory[m.N_KEYS]
+                memory[m.N_BYTES] = int64(keys[place])
+                memory[m.N_RISKY] -= int64(keys[place + 2] & m.RISKY)
+                memory[m.N_LIMITED] -= int64(keys[place + 2] & m.LIMITED != 0)
+            memory[m.EXPECTS_KEY] = 0
         elif byte == 0x3A:
             # A key's lexeme ends with its colon.
-            keys[3 * memory[N_KEYS] - 1] |= LIMITED * memory[IS_LIMITED]
-            memory[N_LIMITED] += memory[IS_LIMITED]
+            keys[3 * memory[m.N_KEYS] - 1] |= m.LIMITED * memory[m.IS_LIMITED]
+            memory[m.N_LIMITED] += memory[m.IS_LIMITED]
         elif byte == 0x2C:
-            memory[EXPECTS_KEY] = int64(frames[memory[DEPTH] - 1] >= 0)
-    status = memory[STATUS] = _status(memory)
+            memory[m.EXPECTS_KEY] = int64(frames[memory[m.DEPTH] - 1] >= 0)
+    status = memory[m.STATUS] = _status(memory)
     return status
 
 
@@ -293,7 +269,7 @@ def read_along(memory, data, starts, token, marks):
 
     Limited keys are not read here, and from time to time no token is, so that a copy of the memory can be made.
     """
-    if memory[CALLS_LEFT] <= 0 or marks & LIMITED_KEY_ENDED:
+    if memory[m.CALLS_LEFT] <= 0 or marks & LIMITED_KEY_ENDED:
         return marks | UNREAD
     status = read_keys(memory, data, starts, token)
     if status < 0:
@@ -310,17 +286,17 @@ def _would_repeat(memory, text, first, last):
 
     2 more if that was not decided at the first quote.
     """
-    end, escape, code, high = memory[N_BYTES], memory[ESCAPE], memory[CODE], memory[HIGH]
+    end, escape, code, high = memory[m.N_BYTES], memory[m.ESCAPE], memory[m.CODE], memory[m.HIGH]
     result = int64(0)
     for i in range(first, last):
         byte = int64(text[i])
         if byte == 0x22:
-            if memory[ESCAPE] == 0:
+            if memory[m.ESCAPE] == 0:
                 result += int64(_is_repeated(memory))
                 break
             result = int64(2)
         _read_key_byte(memory, byte)
-    memory[N_BYTES], memory[ESCAPE], memory[CODE], memory[HIGH] = end, escape, code, high
+    memory[m.N_BYTES], memory[m.ESCAPE], memory[m.CODE], memory[m.HIGH] = end, escape, code, high
     return result
 
 
@@ -343,7 +319,7 @@ def forbid_repeated(memory, data, starts, tokens, groups, out, index):
     0, or KEYS_FULL.
     """
     # With an escape under way, tokens begin with the rest of it.
-    begins = memory[ESCAPE] != 0 or memory[HIGH] != 0
+    begins = memory[m.ESCAPE] != 0 or memory[m.HIGH] != 0
     for group in range(len(groups) - 1):
         token = int64(tokens[groups[group]])
         first = int64(data[starts[token]])
@@ -354,7 +330,7 @@ def forbid_repeated(memory, data, starts, tokens, groups, out, index):
             token = int64(tokens[i])
             # Once for all of the group, if that is enough.
             if result >= 2:
-                if memory[N_BYTES] + 4 * (starts[token + 1] - starts[token]) > len(memory_u8(memory, KEY_BYTES)):
+                if memory[m.N_BYTES] + 4 * (starts[token + 1] - starts[token]) > len(memory_u8(memory, m.KEY_BYTES)):
                     return int64(KEYS_FULL)
                 result = _would_repeat(memory, data, starts[token], starts[token + 1])
             if result & 1:

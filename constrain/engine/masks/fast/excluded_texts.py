@@ -6,7 +6,8 @@ A state of them is that of the repetition but for the few bytes and the few toke
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import CONCAT, INTERSECT, NOT, make_concat
+from constrain.engine.automata import expressions as e
+from constrain.engine.automata.expressions import make_concat
 from constrain.engine.masks.fast.inside_closures import nodes_inside, path_to
 from constrain.engine.masks.fast.leading_repetitions import repetition_in, starts_with
 from constrain.engine.storage import schemas as t
@@ -54,9 +55,9 @@ def _fill_transitions(ctx, lexer_state, _unused):
         node = pool[offset + 2 * i + 1]
         nodes = t.expressions(ctx)
         head, tail = node, int64(-1)
-        if nodes[node].kind == CONCAT:
+        if nodes[node].kind == e.CONCAT:
             head, tail = nodes[node].first, nodes[node].second
-        repetition = repetition_in(ctx, head) if nodes[head].kind == INTERSECT else int64(-1)
+        repetition = repetition_in(ctx, head) if nodes[head].kind == e.INTERSECT else int64(-1)
         if repetition < 0 or repetition & 1 or nodes[head].second != 2:
             w0, w1 = w0 | begins[node, 0], w1 | begins[node, 1]
             w2, w3 = w2 | begins[node, 2], w3 | begins[node, 3]
@@ -160,7 +161,7 @@ def _forbidden_byte(ctx, node, closure):
     for word in range(4):
         bits = int64(-1)
         for i in range(first, first + count):
-            if nodes[pool[i]].kind == NOT:
+            if nodes[pool[i]].kind == e.NOT:
                 bits &= t.necessary_bytes(ctx)[nodes[pool[i]].first, word]
             elif nodes[pool[i]].second > 0:
                 # More repetitions may be asked for, and these might be forbidden.

@@ -7,7 +7,8 @@ Here the repetition is found; what stays inside is the closure of it (closures.p
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import CONCAT, INTERSECT, LITERAL, LOOP_FLAG, NOT, REPEAT, UNION, make_repeat
+from constrain.engine.automata import expressions as e
+from constrain.engine.automata.expressions import make_repeat
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
@@ -34,20 +35,20 @@ def repetition_in(ctx, node):
     prefixes may be forbidden, and 1 is added.
     """
     nodes = t.expressions(ctx)
-    if nodes[node].kind == REPEAT:
+    if nodes[node].kind == e.REPEAT:
         return node << 1
-    if nodes[node].kind != INTERSECT:
+    if nodes[node].kind != e.INTERSECT:
         return int64(-1)
     pool = t.children(ctx)
     found, partly = int64(-1), int64(0)
     for i in range(nodes[node].first, nodes[node].first + nodes[node].second):
         part = pool[i]
         kind = nodes[part].kind
-        if kind == REPEAT and nodes[part].third < 0 and found < 0:
+        if kind == e.REPEAT and nodes[part].third < 0 and found < 0:
             found = part
-        elif kind != NOT:
+        elif kind != e.NOT:
             return int64(-1)
-        elif nodes[nodes[part].first].flags & LOOP_FLAG:
+        elif nodes[nodes[part].first].flags & e.LOOP_FLAG:
             partly = int64(1)
     return found << 1 | partly if found >= 0 else int64(-1)
 
@@ -56,8 +57,8 @@ def repetition_in(ctx, node):
 def starts_with(ctx, node, start):
     """Whether a node is ``start`` or a sequence of that and more (1 or 0)."""
     nodes = t.expressions(ctx)
-    while node != start and nodes[node].kind == CONCAT:
-        if nodes[start].kind != CONCAT:
+    while node != start and nodes[node].kind == e.CONCAT:
+        if nodes[start].kind != e.CONCAT:
             return int64(nodes[node].first == start)
         if nodes[node].first != nodes[start].first:
             return int64(0)
@@ -76,9 +77,9 @@ def _is_complemented(ctx, lexer_state, node):
     first, count = nodes[node].first, nodes[node].second
     forbidden = int64(-1)
     for i in range(first, first + count):
-        if nodes[pool[i]].kind == NOT:
+        if nodes[pool[i]].kind == e.NOT:
             inner = nodes[pool[i]].first
-            if nodes[inner].flags & LOOP_FLAG:
+            if nodes[inner].flags & e.LOOP_FLAG:
                 if forbidden >= 0:
                     return int64(0)
                 forbidden = inner
@@ -88,9 +89,9 @@ def _is_complemented(ctx, lexer_state, node):
         member = members[i + 1]
         if starts_with(ctx, member, forbidden):
             return int64(1)
-        if nodes[member].kind == CONCAT:
+        if nodes[member].kind == e.CONCAT:
             member = nodes[member].first
-        if nodes[member].kind != INTERSECT or member == node:
+        if nodes[member].kind != e.INTERSECT or member == node:
             continue
         # The other member asks for what is forbidden here, and for nothing that is not asked for here.
         asks, same = False, True
@@ -130,13 +131,13 @@ def _loop_of(ctx, lexer_state, _unused):
         node = t.work_stack(ctx)[top]
         nodes = t.expressions(ctx)
         # A sequence that is alive is so in all its parts, an alternative of several may not be.
-        while nodes[node].kind == CONCAT:
+        while nodes[node].kind == e.CONCAT:
             node = nodes[node].first
-        if nodes[node].kind == UNION:
+        if nodes[node].kind == e.UNION:
             first, alternatives = nodes[node].first, nodes[node].second
             for j in range(alternatives):
                 part = t.children(ctx)[first + j]
-                if t.expressions(ctx)[part].kind == LITERAL:
+                if t.expressions(ctx)[part].kind == e.LITERAL:
                     continue
                 live = is_live(ctx, part)
                 if live < 0:

@@ -11,21 +11,9 @@ The tokens of the relaxation serve for many states: for each number of words, ch
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.character_counters import character_counter
-from constrain.engine.automata.expressions import (
-    COMPLEX_FLAG,
-    CONCAT,
-    EPSILON,
-    INTERSECT,
-    LITERAL,
-    NOT,
-    NULLABLE_FLAG,
-    REPEAT,
-    SET,
-    UNION,
-    make_concat,
-    make_repeat,
-)
+from constrain.engine.automata.expressions import make_concat, make_repeat
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import AGREED_BYTES, CTX, INNER_BLANKS, LONGEST, RESULT1, RESULT2
@@ -65,10 +53,10 @@ def _spare_bytes(ctx, counter_and_other):
 def counts_blanks(ctx, node):
     """Whether an expression is a counter of blanks or tabs, as an indent is."""
     nodes = t.expressions(ctx)
-    if nodes[node].kind != REPEAT or nodes[node].third < 0:
+    if nodes[node].kind != e.REPEAT or nodes[node].third < 0:
         return False
     item = nodes[node].first
-    if nodes[item].kind != SET:
+    if nodes[item].kind != e.SET:
         return False
     members, sets = nodes[item].first, t.byte_sets(ctx)
     return (sets[members, 0] & ~BLANK_BYTES) | sets[members, 1] | sets[members, 2] | sets[members, 3] == 0
@@ -80,7 +68,7 @@ def _ends_line(ctx, node):
 
     Behind it, a counter of INNER_BLANKS blanks is felt by no token: none has more behind another byte.
     """
-    return not t.expressions(ctx)[node].flags & NULLABLE_FLAG and not t.last_bytes(ctx)[node, 0] & BLANK_BYTES
+    return not t.expressions(ctx)[node].flags & e.NULLABLE_FLAG and not t.last_bytes(ctx)[node, 0] & BLANK_BYTES
 
 
 @njit_inner(RESULT2)
@@ -96,18 +84,18 @@ def _relaxed(ctx, node, how):
     is_twin = least >= ctx[LONGEST]
     if depth > _MOST_DEPTH:
         return node
-    if kind == INTERSECT:
+    if kind == e.INTERSECT:
         counted = character_counter(ctx, node)
         spare = _spare_bytes(ctx, counted) if counted >= 0 else int64(-1)
         if spare < least:
             return node
         ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], spare)
         return far_call(ctx, F_RELAX, counted & 0xFFFFFFFF, (how + 2) & ~1)
-    if kind == REPEAT:
+    if kind == e.REPEAT:
         item, high = nodes[node].first, nodes[node].third
-        if high < min(least, _LEAST_HIGH) or nodes[node].flags & COMPLEX_FLAG:
+        if high < min(least, _LEAST_HIGH) or nodes[node].flags & e.COMPLEX_FLAG:
             return node
-        if not is_twin and nodes[item].kind != CONCAT:
+        if not is_twin and nodes[item].kind != e.CONCAT:
             return node
         if not (how & 1 != 0 and counts_blanks(ctx, node) and high >= ctx[INNER_BLANKS]):
             felt = high * t.shortest_lengths(ctx)[item]
@@ -115,19 +103,19 @@ def _relaxed(ctx, node, how):
                 return node
             ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], felt)
         return make_repeat(ctx, item, nodes[node].second, int64(-1), int64(0))
-    if kind != CONCAT and (kind != UNION or nodes[node].second > _MOST_PARTS or depth > _UNION_DEPTH):
+    if kind != e.CONCAT and (kind != e.UNION or nodes[node].second > _MOST_PARTS or depth > _UNION_DEPTH):
         return node
     # The parts are put on the stack, and made into one again.
     base = used(ctx, t.WORK_STACK)
     if not room(ctx, t.WORK_STACK, _MOST_PARTS + 1):
         return int64(FAIL)
     count, rest = int64(0), node
-    if kind == UNION:
+    if kind == e.UNION:
         count = nodes[node].second
         for i in range(count):
             t.work_stack(ctx)[base + i] = t.children(ctx)[nodes[node].first + i]
     else:
-        while nodes[rest].kind == CONCAT and count < _MOST_PARTS:
+        while nodes[rest].kind == e.CONCAT and count < _MOST_PARTS:
             t.work_stack(ctx)[base + count] = nodes[rest].first
             rest = nodes[rest].second
             count += 1
@@ -139,19 +127,19 @@ def _relaxed(ctx, node, how):
         part = t.work_stack(ctx)[base + i]
         inner = nodes[part].kind
         # Few parts are called for: a state may have hundreds of members, and most of their parts are words.
-        if inner >= CONCAT and inner != NOT and (inner != UNION or nodes[part].second <= _MOST_ALTERNATIVES):
+        if inner >= e.CONCAT and inner != e.NOT and (inner != e.UNION or nodes[part].second <= _MOST_ALTERNATIVES):
             free = far_call(ctx, F_RELAX, part, ((how + 2) & ~1) | behind)
             if free < 0:
                 return free
             changed = changed or free != part
             t.work_stack(ctx)[base + i] = free
             nodes = t.expressions(ctx)
-        if kind == CONCAT:
+        if kind == e.CONCAT:
             behind = int64(_ends_line(ctx, part))
-            if is_twin and (changed or inner == UNION or inner == INTERSECT):
+            if is_twin and (changed or inner == e.UNION or inner == e.INTERSECT):
                 break
-    if changed and kind == UNION:
-        return far_call(ctx, F_SET_OPERATION, int64(UNION), base)
+    if changed and kind == e.UNION:
+        return far_call(ctx, F_SET_OPERATION, int64(e.UNION), base)
     if changed:
         node = t.work_stack(ctx)[base + count - 1]
         for i in range(count - 2, -1, -1):
@@ -166,25 +154,25 @@ def _relaxed(ctx, node, how):
 def _begins_with_bound(ctx, node):
     """Whether an expression begins with something that may come so many times and no more."""
     nodes = t.expressions(ctx)
-    head = nodes[node].first if nodes[node].kind == CONCAT else node
-    return nodes[head].kind == REPEAT and nodes[head].third >= 0
+    head = nodes[node].first if nodes[node].kind == e.CONCAT else node
+    return nodes[head].kind == e.REPEAT and nodes[head].third >= 0
 
 
 @njit_inner(RESULT2)
 def _relaxed_member(ctx, node, how):
     """A member of a state without the bounds that its relaxation is to do without (see :func:`relaxed_state`)."""
     nodes = t.expressions(ctx)
-    head, tail = node, int64(EPSILON)
-    if nodes[node].kind == CONCAT:
+    head, tail = node, int64(e.EPSILON)
+    if nodes[node].kind == e.CONCAT:
         head, tail = nodes[node].first, nodes[node].second
     is_bound = _begins_with_bound(ctx, node)
-    if how >= 0 or ((how == BLANKS or how == WORDS) and tail != EPSILON and counts_blanks(ctx, head)):
-        if not is_bound or nodes[head].third < how or nodes[head].flags & COMPLEX_FLAG:
+    if how >= 0 or ((how == BLANKS or how == WORDS) and tail != e.EPSILON and counts_blanks(ctx, head)):
+        if not is_bound or nodes[head].third < how or nodes[head].flags & e.COMPLEX_FLAG:
             return node
         ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], nodes[head].third * t.shortest_lengths(ctx)[nodes[head].first])
         free = make_repeat(ctx, nodes[head].first, nodes[head].second, int64(-1), int64(0))
         return make_concat(ctx, free, tail) if free >= 0 else free
-    if how == BLANKS or nodes[node].kind < CONCAT:
+    if how == BLANKS or nodes[node].kind < e.CONCAT:
         return node
     if how == TWIN:
         return (
@@ -224,7 +212,7 @@ def relaxed_state(ctx, lexer_state, how):
         node = t.lexer_members(ctx)[offset + i + 1]
         nodes = t.expressions(ctx)
         free = node
-        if nodes[node].kind != CONCAT or nodes[nodes[node].first].kind != LITERAL:
+        if nodes[node].kind != e.CONCAT or nodes[nodes[node].first].kind != e.LITERAL:
             free = _relaxed_member(ctx, node, how)
             nodes = t.expressions(ctx)
             if how == TWIN and free == node and _begins_with_bound(ctx, node):
