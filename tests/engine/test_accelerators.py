@@ -24,7 +24,7 @@ from constrain.engine.storage.statuses import NOT_MINE
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
 # Of core_masks, relative_masks and star_closures, which ask them.
-PARTS = {"lexical_runs", "relaxations", "repetitions", "run_states"}
+PARTS = {"divergence", "lexical_runs", "relaxations", "repetitions", "run_states"}
 
 WORDS = {"type": "string", "pattern": r"^(?:\S+\s+){0,9}\S+$"}
 OBJECT = {
