@@ -101,7 +101,14 @@ WRITTEN = {
     "command_r7b": "<|START_ACTION|>[\n"
     '    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris", "days": 3}},\n'
     '    {"tool_call_id": "1", "tool_name": "get_time", "parameters": {"zone": "UTC"}}\n]<|END_ACTION|>',
+    "hy3": "<tool_calls>\n<tool_call>get_weather<tool_sep>\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
+    "<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n"
+    "<tool_call>get_time<tool_sep>\n<arg_key>zone</arg_key>\n<arg_value>UTC</arg_value>\n</tool_call>\n</tool_calls>",
+    "longcat_flash": '<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n'
+    "</longcat_tool_call><longcat_tool_call>\n"
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}\n</longcat_tool_call>',
 }
+WRITTEN["command4"] = WRITTEN["command_r7b"]
 WRITTEN["deepseek_v3"] = WRITTEN["deepseek_r1"]
 WRITTEN["deepseek_v4"] = WRITTEN["deepseek_v3.2"].replace("function_calls>", "tool_calls>")
 

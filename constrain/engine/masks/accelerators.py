@@ -36,6 +36,7 @@ from constrain.engine.storage.links import (
     END_MASK_LINKS,
     F_ALONG_WORDS,
     F_BOUNDED,
+    F_BY_SUCCESSOR,
     F_LEXER_MASK,
     F_MASK_BY_CORE,
     F_OFFER,
@@ -78,7 +79,7 @@ ACCELERATORS = (
     ),
     Accelerator(
         "relative_masks",
-        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS, F_TWIN),
+        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS, F_BY_SUCCESSOR, F_TWIN),
         "the mask of a state that another one agrees with but for few trie nodes; that state, behind a boundary",
     ),
     Accelerator(

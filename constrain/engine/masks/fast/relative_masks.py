@@ -5,7 +5,8 @@ The other, the *base*, has its mask already or serves many states.  Bases are
 * the relaxation of a state (relaxations.py), which lacks bounds on words, lines, characters or the blanks of an indent:
   the two agree up to so many bytes, so only the paths to longer tokens are followed;
 * "any key" for "any key but these": the two differ along few words, and only outside the star closure of a character
-  (closures.py).
+  (closures.py);
+* in a text that forbids others, the state that most bytes lead to: few bytes tell the two apart (divergence.py).
 
 A bound that is longer than all tokens makes no difference.  Then the relaxation, the state's *twin*, takes its place.
 
@@ -18,8 +19,9 @@ and lexeme boundaries are changed.
 from __future__ import annotations
 
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG
-from constrain.engine.automata.lexer_states import NO_DENSE
+from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.boundaries import next_node
+from constrain.engine.masks.fast.divergence import GONE, OTHER
 from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
 from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
@@ -43,6 +45,8 @@ from constrain.engine.storage.links import (
     F_ALONG_WORDS,
     F_BORDER,
     F_BOUNDED,
+    F_BY_SUCCESSOR,
+    F_DIVERGENCE,
     F_ENDS,
     F_LEXER_MASK,
     F_LEXER_STEP,
@@ -59,8 +63,6 @@ from constrain.kernels.language import int64, types
 _LEAST_BYTES = 128
 # Bounds of fewer characters leave too little in common.
 _LEAST_CHARACTERS = 10
-# In place of an accept set, at a node where the states differ: nothing is left below it; the walk has found what is.
-_GONE, _OTHER = -1, -2
 
 
 @njit_inner(types.void(CTX))
@@ -88,7 +90,7 @@ def _find_heights(ctx):
 def _differences(ctx, lexer_state, base, closure, agreed):
     """Push on WORK_STACK the trie nodes at which two states differ, upwards: (node, the set of lexemes that end there).
 
-    In place of the set: _GONE, or _OTHER; then the first state's tokens in the subtree are left in FOUND_TOKENS, its
+    In place of the set: GONE, or OTHER; then the first state's tokens in the subtree are left in FOUND_TOKENS, its
     boundaries at the end of BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the
     states do not differ.  Without, the base allows all that the state does, and no text of ``agreed`` bytes tells the
     two apart.  Returns the number of tokens, FAIL or LIMIT.
@@ -133,9 +135,9 @@ def _differences(ctx, lexer_state, base, closure, agreed):
         if place >= 0:
             is_noted, whole = True, there == 0 or closure != 0
             if there == 0:
-                is_noted = push_pair(ctx, t.WORK_STACK, place, int64(_GONE))
+                is_noted = push_pair(ctx, t.WORK_STACK, place, int64(GONE))
             elif closure:
-                is_noted = push_pair(ctx, t.WORK_STACK, place, int64(_OTHER))
+                is_noted = push_pair(ctx, t.WORK_STACK, place, int64(OTHER))
                 n = walk(ctx, place, place + sizes[place], n)
             elif records[there].accept != records[other].accept:
                 is_noted = push_pair(ctx, t.WORK_STACK, place, records[there].accept)
@@ -203,7 +205,7 @@ def _longer_runs(ctx, members, left, base):
                 else:
                     p += 1
                 continue
-            if not push_pair(ctx, t.WORK_STACK, p, int64(_GONE)):
+            if not push_pair(ctx, t.WORK_STACK, p, int64(GONE)):
                 return int64(FAIL)
         if node & CHILD_OF_WIDE:
             p = next_child(ctx, wides[depth], byte + 1, base)
@@ -376,7 +378,8 @@ def _change_tokens(ctx, lexer_state, base, first, n):
 def _change_base(ctx, lexer_state, base, closure, agreed):
     """Make the mask of a state by that of a base; returns 0, FAIL or LIMIT.
 
-    With a ``closure``, not 0, the two differ nowhere inside it.  No text of ``agreed`` bytes tells them apart.
+    With a ``closure``, not 0, the two differ nowhere inside it.  No text of ``agreed`` bytes tells them apart.  Without
+    either, NOT_MINE if they differ too much.
     """
     records = t.lexer_masks(ctx)
     status = far_call(ctx, F_LEXER_MASK, base, 0)
@@ -390,11 +393,14 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
     if left >= 0:
         head = t.expressions(ctx)[t.lexer_members(ctx)[t.lexer_states(ctx)[lexer_state].offset + 1]].first
         n = _longer_runs(ctx, t.expressions(ctx)[t.expressions(ctx)[head].first].first, left, base)
+    elif closure == 0 and agreed == 0:
+        n = far_call(ctx, F_DIVERGENCE, lexer_state, base)
     else:
         if closure == 0:
             _find_heights(ctx)
         n = _differences(ctx, lexer_state, base, closure, agreed)
     if n < 0:
+        set_used(ctx, t.WORK_STACK, first)
         set_used(ctx, t.BOUNDARIES, first_boundary)
         return n
     end = used(ctx, t.WORK_STACK)
@@ -475,8 +481,33 @@ def mask_along_words(ctx, lexer_state, closure_and_base):
     return _change_base(ctx, lexer_state, base, closure, int64(0))
 
 
+@njit_inner(RESULT2)
+def mask_by_successor(ctx, lexer_state, _unused):
+    """Make the mask of a state by that of the state that most bytes lead to.
+
+    Returns 0, NOT_MINE if that one has no mask yet or differs too much, FAIL or LIMIT.
+    """
+    begins, class_of = t.lexer_first_bytes(ctx), t.byte_classes(ctx)
+    # If one byte class has the majority, its bytes are what is left when bytes of different classes cancel each other.
+    usual, votes = int64(-1), int64(0)
+    for byte in range(256):
+        if (begins[lexer_state, byte >> 6] >> (byte & 63)) & 1:
+            if votes == 0:
+                usual = int64(class_of[byte])
+            votes += 1 if class_of[byte] == usual else -1
+    if usual < 0:
+        return int64(NOT_MINE)
+    base = far_call(ctx, F_LEXER_STEP, lexer_state, usual)
+    if base < 0:
+        return base
+    if base == 0 or t.lexer_masks(ctx)[base].dense == NOT_SPLIT:
+        return int64(NOT_MINE)
+    return _change_base(ctx, lexer_state, base, int64(0), int64(0))
+
+
 far_entry(F_RELATIVE, relative_mask)
 far_entry(F_BOUNDED, bounded_mask)
 far_entry(F_ALONG_WORDS, mask_along_words)
+far_entry(F_BY_SUCCESSOR, mask_by_successor)
 far_entry(F_TWIN, twin)
 far_entry(F_BORDER, border_tokens)

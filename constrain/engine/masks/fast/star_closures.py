@@ -45,6 +45,7 @@ from constrain.engine.storage.links import (
     F_ALONG_WORDS,
     F_BORDER,
     F_BOUNDED,
+    F_BY_SUCCESSOR,
     F_ENDS,
     F_FILL,
     F_FIND_CLOSURE,
@@ -69,6 +70,10 @@ def closure_split(ctx, lexer_state, _unused):
     if loop < 0:
         return int64(NOT_MINE) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
+    if high == PARTLY:
+        status = far_call(ctx, F_BY_SUCCESSOR, lexer_state, 0)
+        if status != NOT_MINE:
+            return status
     if find_followed(ctx) < 0:
         return int64(FAIL)
     if necessary_byte(ctx, lexer_state, loop >> 32) < 0:

@@ -6,6 +6,7 @@ from constrain.grammar.tools.style import ToolStyle
 from constrain.grammar.tools.styles import (
     apertus,
     apriel,
+    command4,
     command_r7b,
     deepseek_r1,
     deepseek_v3,
@@ -20,9 +21,11 @@ from constrain.grammar.tools.styles import (
     glm4_5,
     granite3,
     hermes,
+    hy3,
     kimi_k2,
     llama3,
     llama3_python_tag,
+    longcat_flash,
     minimax_m1,
     minimax_m2,
     mistral,
@@ -65,6 +68,9 @@ _MODULES = (
     firefunction,
     command_r7b,
     gigachat3_1,
+    command4,
+    hy3,
+    longcat_flash,
 )
 
 STYLES: dict[str, ToolStyle] = {module.STYLE.name: module.STYLE for module in _MODULES}
@@ -84,5 +90,6 @@ ALIASES: dict[str, str] = {
     "phi4-mini": "phi4",
     "granite4": "hermes",
     "nemotron3": "qwen3_coder",
+    "hunyuan": "hy3",
 }
 """Other names of some of them."""
