@@ -10,8 +10,9 @@ import pytest
 from bench import hard_schemas, slow_visits
 from bench.maskbench.schemas import NoData, data_folder
 
-# Milliseconds of the processor.  The aim is 20; other work on a machine makes each step up to some times as long.
-MOST = 200.0
+# Milliseconds of the processor.  The aim is 20; other work on a machine makes each step up to some times as long, and
+# what a process does once, such as finding the letters among all characters, is among them.
+MOST = 400.0
 
 
 @pytest.fixture(scope="module")

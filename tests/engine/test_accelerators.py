@@ -53,6 +53,7 @@ CASES: list[tuple[Any, bytes]] = [
     ({"type": "string", "maxLength": 400}, b'"no'),
     (WORDS, b'"note is a na'),
     ({"type": "array", "items": {}, "uniqueItems": True, "minItems": 1}, b'[{"a":'),
+    ({"type": "string", "not": {"pattern": "note"}}, b'"a no'),
 ]
 
 

@@ -103,8 +103,9 @@ def test_four_kilobytes_take_little_time(name: str, unit: bytes) -> None:
     matcher.accept_bytes(unit)
     begin = time.process_time()
     assert matcher.accept_bytes(unit * (4096 // len(unit) - 1))
-    # A second and a half at most on a quiet machine; the cube of the length would be minutes.
-    assert time.process_time() - begin < 10
+    # A second and a half at most on a quiet machine, ten times as much on a busy one; the cube of the length would be
+    # minutes.
+    assert time.process_time() - begin < 40
 
 
 @pytest.mark.parametrize("name", ["a list of itself", "lists through three rules"])

@@ -146,6 +146,8 @@ def test_plain_and_larger_masks_in_turn() -> None:
 
 def test_what_cannot_be_made_leaves_the_rows_of_a_larger_array(monkeypatch: pytest.MonkeyPatch) -> None:
     matchers = [matcher_of_one_byte(100, [token]) for token in (7, 33)]
+    # A mask that a budget restricts is filled by itself.
+    matchers[1] = constrain.Matcher(matchers[1].compiled, max_tokens=1)
     fill = constrain.Matcher.fill_next_token_bitmask
 
     def fails(self: Any, mask: Any, index: int = 0) -> None:

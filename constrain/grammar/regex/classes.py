@@ -176,12 +176,16 @@ def _category(short: str) -> CodePoints:
 
 @lru_cache(maxsize=1)
 def _categories() -> dict[str, CodePoints]:
-    # Planes 4 to 13 hold nothing in any version of Unicode so far, and asking takes time.
-    spans: dict[str, list[tuple[int, int]]] = {"Cn": [(0x40000, 0xDFFFF)]}
+    # Asking takes time.  Planes 4 to 13 hold nothing in any version of Unicode so far; the last two are private,
+    # all but two code points of each (The Unicode Standard, section 2.8).
+    spans: dict[str, list[tuple[int, int]]] = {
+        "Cn": [(0x40000, 0xDFFFF), (0xFFFFE, 0xFFFFF), (0x10FFFE, LAST)],
+        "Co": [(0xF0000, 0xFFFFD), (0x100000, 0x10FFFD)],
+    }
     every = _every_code_point()
-    for begin, end in ((0, 0x40000), (0xE0000, LAST + 1)):
+    for begin, end in ((0, 0x40000), (0xE0000, 0xF0000)):
         for category, group in itertools.groupby(map(unicodedata.category, every[begin:end])):
-            count = sum(1 for _ in group)
+            count = len(list(group))
             spans.setdefault(category, []).append((begin, begin + count - 1))
             begin += count
     return {category: normalize(found) for category, found in spans.items()}
