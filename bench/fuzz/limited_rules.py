@@ -546,7 +546,14 @@ def _check(text: Text, vocabulary: constrain.Vocabulary, moves: list[float], by_
         if wrong := _play(compiled, judge, moves, counts):
             return wrong
         rng = random.Random(repr(moves))
-        shortest = len(constrain.Matcher(compiled).completion())
+        try:
+            shortest = len(constrain.Matcher(compiled).completion())
+        except constrain.LimitError:
+            raise
+        except constrain.ConstrainError:
+            # A limited rule may need more tokens than it may have, whatever they are.
+            counts["without a text within the limits"] += 1
+            return None
         for more in (0, 1, rng.randint(2, 8)):
             if wrong := _within_budget(compiled, plain, shortest + more, rng, counts):
                 return wrong
