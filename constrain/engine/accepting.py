@@ -106,8 +106,11 @@ def _take_together(
     results = np.empty(count, np.int64)
     companions_at = np.fromiter(companions, np.int64, count)
     push_tokens(
-        *(contexts_of(grammars, busy), np.fromiter(states, np.int64, count), np.fromiter(tokens, np.int64, count)),
-        *(companions_at, results),
+        contexts_of(grammars, busy),
+        np.fromiter(states, np.int64, count),
+        np.fromiter(tokens, np.int64, count),
+        companions_at,
+        results,
     )
     is_taken = (results > 0) & (results < WITHOUT_QUESTION)
     taken: list[bool] = is_taken.tolist()

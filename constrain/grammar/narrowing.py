@@ -20,7 +20,7 @@ from constrain.errors import GrammarError
 from constrain.grammar.derivatives import Automaton as Membership
 from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.ir import HARD, NEVER, OPEN, GrammarBuilder, Symbol
-from constrain.grammar.narrowing_costs import NarrowedCosts, bytes_in, longest
+from constrain.grammar.narrowing_costs import NarrowedCosts, bytes_in, closure, longest
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import Regular, byte_set
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata
@@ -84,8 +84,8 @@ class Narrowing:
                 if symbol < 0 and has_empty_string(self.lexemes[~symbol]):
                     name = builder.name_of(symbol)
                     raise GrammarError(f"with narrow no terminal may match the empty text, as {name} does")
-        self.nullable = self._closed(lambda right, found: found.issuperset(right), set())
-        self.holding = self._closed(lambda right, found: not found.isdisjoint(right), set(hooks))
+        self.nullable = closure(self.rules, lambda right, found: found.issuperset(right), set())
+        self.holding = closure(self.rules, lambda right, found: not found.isdisjoint(right), set(hooks))
         # What may begin with a narrowed lexeme, and with which.
         self.first: dict[Symbol, set[Symbol]] = {symbol: {symbol} for symbol in hooks}
         self._find_first()
@@ -111,13 +111,6 @@ class Narrowing:
             if symbol not in self.nullable:
                 break
         return found
-
-    def _closed(self, holds: Callable[[Right, set[Symbol]], bool], found: set[Symbol]) -> set[Symbol]:
-        while True:
-            more = {left for left, rights in self.rules.items() if any(holds(right, found) for right in rights)} - found
-            if not more:
-                return found
-            found |= more
 
     def _find_first(self) -> None:
         changed = True
@@ -148,19 +141,9 @@ class _Automaton:
             if usable(left)
         }
         self._rules = rules
-        # What derives something but the empty string.
-        self._filled: set[Symbol] = set()
-        while True:
-            more = {
-                left
-                for left, rights in rules.items()
-                if any(symbol < 0 or symbol in self._filled for right in rights for symbol in right)
-            } - self._filled
-            # A nonterminal whose rules are made elsewhere is never empty.
-            more |= {symbol for rights in rules.values() for right in rights for symbol in right if symbol not in rules}
-            if more <= self._filled:
-                break
-            self._filled |= more
+        # What derives something but the empty string.  A nonterminal whose rules are made elsewhere is never empty.
+        others = {symbol for rights in rules.values() for right in rights for symbol in right if symbol not in rules}
+        self._filled = closure(rules, lambda right, filled: not filled.isdisjoint(right), others)
 
     # -- what hooks say ----------------------------------------------------------------------------
 
@@ -271,16 +254,9 @@ class _Automaton:
         """The nonterminals through which a narrowed lexeme may begin of which something is left."""
         found = self._beginning.get(texts)
         if found is None:
-            found = self._beginning[texts] = set()
-            changed = True
-            while changed:
-                changed = False
-                for left in self._grammar.first:
-                    if left >= 0 and left not in found:
-                        rights = self._rules.get(left, ())
-                        if any(self._may_begin(right, texts, found) for right in rights):
-                            found.add(left)
-                            changed = True
+            rules = {left: rights for left, rights in self._rules.items() if left in self._grammar.first}
+            found = closure(rules, lambda right, begins: self._may_begin(right, texts, begins), set())
+            self._beginning[texts] = found
         return found
 
     def _may_begin(self, right: Right, texts: Texts, begins: set[Symbol]) -> bool:
@@ -348,10 +324,9 @@ class _Automaton:
                 f'max_tokens with narrow needs a longest string of "{self._grammar.names[symbol]}": bound its '
                 "repetitions, as in /[a-z]{1,64}/"
             )
+        members = bytes_in(language)
         dearest = max(
-            costs.of(self._unfolding.lexeme(byte_set([byte]), ""))
-            for byte in range(256)
-            if bytes_in(language) >> byte & 1
+            costs.of(self._unfolding.lexeme(byte_set([byte]), "")) for byte in range(256) if members >> byte & 1
         )
         return min(length * dearest, NEVER)
 

@@ -63,8 +63,7 @@ class NarrowedCosts:
         self._most = most
         self._wholes: dict[tuple[Symbol, Left], int] = {}
         # What can begin with something that is not narrowed.
-        self._sure: set[Symbol] = set()
-        self._find_sure()
+        self._sure = closure(rules, self._is_sure, set())
         self._settle([_NOTHING, *(frozenset([lexeme]) for lexeme in most)])
 
     def whole(self, symbol: Symbol, left: Left) -> int:
@@ -84,20 +83,14 @@ class NarrowedCosts:
     def opened(self, right: tuple[Symbol, ...], at: int) -> int:
         """What the rest of a right-hand side costs at most, whatever a hook leaves."""
         first = self._grammar.first_of(right, at)
-        if not first or self._is_sure(right, at):
+        if not first or self._is_sure(right[at:], self._sure):
             return self._rest(right, at, _NOTHING)
         return max(self._rest(right, at, frozenset([lexeme])) for lexeme in first)
 
-    def _find_sure(self) -> None:
-        while True:
-            more = {left for left, rights in self._rules.items() if any(self._is_sure(right, 0) for right in rights)}
-            if more <= self._sure:
-                return
-            self._sure |= more
-
-    def _is_sure(self, right: tuple[Symbol, ...], at: int) -> bool:
-        for symbol in right[at:]:
-            if symbol not in self._most and (symbol not in self._rules or symbol in self._sure):
+    def _is_sure(self, right: tuple[Symbol, ...], sure: set[Symbol]) -> bool:
+        """Whether a right-hand side can begin so, given which nonterminals can."""
+        for symbol in right:
+            if symbol not in self._most and (symbol not in self._rules or symbol in sure):
                 return True
             if symbol not in self._grammar.nullable:
                 return False
@@ -141,6 +134,19 @@ class NarrowedCosts:
         if symbol in self._rules and (symbol in self._grammar.holding or symbol in self._grammar.nullable):
             return self._wholes[symbol, left & self._grammar.first.get(symbol, _NOTHING)]
         return self._of(symbol)
+
+
+def closure(
+    rules: Mapping[Symbol, list[tuple[Symbol, ...]]],
+    holds: Callable[[tuple[Symbol, ...], set[Symbol]], bool],
+    found: set[Symbol],
+) -> set[Symbol]:
+    """``found``, and the nonterminals of which a right-hand side holds, given all that were found before."""
+    while True:
+        more = {left for left, rights in rules.items() if any(holds(right, found) for right in rights)} - found
+        if not more:
+            return found
+        found |= more
 
 
 def longest(language: Regular) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from masks import mask_of
 
 import constrain
 
@@ -75,6 +76,12 @@ def random_rules(rng: random.Random) -> dict[str, list[list[str]]]:
     return rules
 
 
+def written(rules: Rules, lexemes: Mapping[str, str], ignores: bool) -> list[str]:
+    """The lines of the grammar."""
+    lines = [f"{name}: " + " | ".join(" ".join(right) for right in rights) for name, rights in rules.items()]
+    return [*lines, *(f"{name}: /{pattern}/" for name, pattern in lexemes.items()), *['%ignore " "'] * ignores]
+
+
 def random_hook(rng: random.Random) -> Hook:
     salt = rng.random()
 
@@ -94,12 +101,11 @@ BYTES = constrain.Vocabulary([bytes((i,)) for i in range(128)] + [b"</s>"], eos_
 def test_texts_are_those_that_a_slow_recognizer_reads(seed: int) -> None:
     rng = random.Random(seed)
     rules, ignores = random_rules(rng), rng.random() < 0.4
-    lines = [f"{name}: " + " | ".join(" ".join(right) for right in rights) for name, rights in rules.items()]
-    lines += [f"{name}: /{pattern}/" for name, pattern in LEXEMES.items()]
+    lines = written(rules, LEXEMES, ignores)
     hooks: dict[str, Hook] = {"X": random_hook(rng)}
     if rng.random() < 0.5:
         hooks["Q"] = lambda text: ["z", "xp"] if len(text) % 2 else ["z"]
-    grammar = constrain.Grammar.from_lark("\n".join(lines + ['%ignore " "'] * ignores), narrow=hooks)
+    grammar = constrain.Grammar.from_lark("\n".join(lines), narrow=hooks)
     compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
     alphabet = "xyzp " if ignores else "xyzp"
     verdicts = {True: 0, False: 0}
@@ -300,22 +306,15 @@ PIECES = [*"xyzp ", "xx", "xy", "yx", "xp", "zz", "px", "yz", "xxz", " x"]
 SMALL = constrain.Vocabulary([*map(str.encode, PIECES), b"</s>"], eos_ids=[len(PIECES)])
 
 
-def allowed(matcher: constrain.Matcher) -> set[int]:
-    mask = constrain.allocate_token_bitmask(1, SMALL.size)
-    matcher.fill_next_token_bitmask(mask)
-    return {token for token in range(SMALL.size) if mask[0, token >> 5] >> (token & 31) & 1}
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_a_budget_is_kept_whatever_the_functions_say(seed: int) -> None:
     rng = random.Random(seed)
     rules, ignores = random_rules(rng), rng.random() < 0.4
-    lines = [f"{name}: " + " | ".join(" ".join(right) for right in rights) for name, rights in rules.items()]
-    lines += [f"{name}: /{pattern}/" for name, pattern in BOUNDED.items()]
+    lines = written(rules, BOUNDED, ignores)
     hooks: dict[str, Hook] = {"X": random_hook(rng), "Q": lambda text: ["z", "xp"] if len(text) % 2 else ["z"]}
     if seed % 3 == 0:
         del hooks["Q"]
-    grammar = constrain.Grammar.from_lark("\n".join(lines + ['%ignore " "'] * ignores), narrow=hooks)
+    grammar = constrain.Grammar.from_lark("\n".join(lines), narrow=hooks)
     compiled = constrain.CompiledGrammar(grammar.ir, SMALL)
     kept = 0
     for budget in (1, 2, 3, 4, 6, 9):
@@ -327,7 +326,7 @@ def test_a_budget_is_kept_whatever_the_functions_say(seed: int) -> None:
                 continue
             text, left = "", budget
             while True:
-                choices = allowed(matcher)
+                choices = mask_of(matcher)
                 assert choices == {token for token in range(SMALL.size) if matcher.fork().accept_token(token)}
                 completion = matcher.completion()
                 assert len(completion) <= left

@@ -14,10 +14,10 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.storage import schemas as t
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 
+Records = np.ndarray[Any, Any]
+
 # BYTE_COSTS and TOKEN_WEIGHTS of each vocabulary.
 _known: weakref.WeakKeyDictionary[Vocabulary, tuple[Records, Records]] = weakref.WeakKeyDictionary()
-
-Records = np.ndarray[Any, Any]
 
 # Room for the first masks of most grammars.
 _ROOM = {

@@ -37,7 +37,6 @@ class UnfoldedCosts:
         self._unfolded = rules.symbols
         self._add_new = rules.add_new
         self._lexemes: dict[Symbol, int] = {}
-        self._known: dict[Symbol, int] = {}
         self._cost_of: Callable[[Symbol], int] = self._new_round()
 
     def begin(self) -> None:
