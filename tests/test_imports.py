@@ -31,6 +31,7 @@ OPTIONAL = {
 # Places with imports inside functions, by the beginning of the importing module's name, and why.  The engine has none:
 # kernels that are imported late are compiled in the middle of a request.
 LATE = {
+    "constrain.__main__": "Ctrl-C while the command is loaded ends it in one line",
     "constrain.engine.vocabulary.vocabulary": "one method takes the tokenizers of others",
     "constrain.cli.": "20 ms for `constrain --help`, 1.3 s with the engine",
     "constrain.sampling": "options can be checked without numpy",

@@ -33,6 +33,7 @@ from constrain.cli.output import write
 from constrain.cli.sampling_options import FURTHER_SAMPLERS, further_sampling_options, make_sampler
 from constrain.cli.sections import SectionCommand, SectionOption, option
 from constrain.cli.status import Exit, Stop
+from constrain.cli.tokenizer_options import DEMO
 from constrain.errors import ConstrainError
 from constrain.sampling.options import check_options
 
@@ -62,7 +63,8 @@ _LONG_NUMBER = 32
     "-m",
     metavar="PATH",
     type=FILE,
-    help="A folder for transformers, or a GGUF file for llama.cpp.  [default: the built-in demonstration model]",
+    callback=lambda _context, _parameter, value: None if value == DEMO else value,
+    help=f"A folder for transformers, or a GGUF file for llama.cpp.  [default: {DEMO}, the built-in one]",
 )
 @_model_option(
     "--backend",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ _JSON = "How the JSON of a --schema is written"
 _GIVEN_KINDS = "constrain.other grammars"
 _GIVEN_LEXING = "constrain.lexing"
 _GIVEN_TURN = "constrain.tool options"
+_WHITE_SPACE = ("whitespace", "max_whitespace", "indent", "whitespace_pattern")
 _GIVEN = "constrain.schema options"
 
 
@@ -191,8 +192,10 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
         got = " and ".join(f"--{name}" for name in chosen) or "none"
         raise click.UsageError(f"exactly one of {wanted} is needed, but there is {got}")
     if _schema_options() and chosen[0] != "schema":
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in _schema_options())
-        raise click.UsageError(f"{names} needs --schema: it says how JSON is written")
+        raise click.UsageError(f"{_as_options(_schema_options())} needs --schema: it says how JSON is written")
+    white_space = [name for name in _WHITE_SPACE if _schema_options().get(name, "flexible") != "flexible"]
+    if len(white_space) > 1:
+        raise click.UsageError(f"{_as_options(white_space)} exclude each other: each says all about white space")
     if _given(_GIVEN_LEXING) and chosen[0] != "lark":
         raise click.UsageError("--lexing needs --lark: it says how a Lark grammar is read")
     turn = _given(_GIVEN_TURN)
@@ -201,9 +204,12 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
     if "no_reasoning" in turn and "reasoning_tokens" in turn:
         raise click.UsageError("--no-reasoning and --reasoning-tokens exclude each other")
     if turn and chosen[0] != "tools":
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in turn)
-        raise click.UsageError(f"{names} needs --tools")
+        raise click.UsageError(f"{_as_options(turn)} needs --tools")
     return chosen[0], grammars[chosen[0]]
+
+
+def _as_options(names: Iterable[str]) -> str:
+    return " and ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def _schema_options() -> dict[str, Any]:
@@ -332,7 +338,7 @@ def read_grammar(kind: str, value: str) -> tuple[str, Grammar]:
 
 def layout_is_given() -> bool:
     """Whether the command line says what stands between the tokens of JSON."""
-    return not _schema_options().keys().isdisjoint(("whitespace", "max_whitespace", "indent", "whitespace_pattern"))
+    return not _schema_options().keys().isdisjoint(_WHITE_SPACE)
 
 
 @contextlib.contextmanager

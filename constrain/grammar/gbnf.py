@@ -167,7 +167,7 @@ class GbnfReader:
         if self._at < len(self._text) and not over:
             raise self._unexpected('a literal, "[", "(", ".", a rule name, a repetition, "|" or the end of the line')
         self._skip_space(newlines=True)
-        if self._peek() == "|":
+        if self._peek() and self._peek() in '|"[(.*+?{<!':
             raise self._error('a rule goes on in the next line only after "|" or inside parentheses', self._at)
 
     def _read_attributes(self, name: str) -> None:
@@ -458,7 +458,8 @@ class GbnfReader:
     def _unexpected(self, expected: str) -> GrammarError:
         char = self._peek()
         found = "end of the grammar" if not char else "end of line" if char in "\r\n" else repr(char)
-        return self._error(f"unexpected {found}, expected {expected}", self._at)
+        advice = "; the name of a rule has letters, digits and '-'" if char == "_" else ""
+        return self._error(f"unexpected {found}, expected {expected}{advice}", self._at)
 
     def _late_error(self, reason: str, place: str) -> ConstrainError:
         if place not in self._defined_at:

@@ -70,6 +70,8 @@ def _check_text(value: object, what: str) -> None:
         elif isinstance(value, re.Pattern):
             advice = "; of a compiled one, its .pattern, and its flags as letters such as 'is'"
         raise GrammarError(f"{what} must be a str, not {type(value).__name__}{advice}")
+    if what == "a grammar" and re.fullmatch(r"[^\n]+\.(?:lark|gbnf|ebnf)", value):
+        raise GrammarError(f"{value!r} is no grammar; of a file, pathlib.Path({value!r}).read_text()")
 
 
 def _is_small(schema: object) -> bool:

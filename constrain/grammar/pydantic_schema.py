@@ -9,11 +9,15 @@ one value it is the usual one: ``2001:db8::/32``, ``"12.50"``, and no ``" 1_2.5e
 from __future__ import annotations
 
 import datetime
+import json
+import math
 import re
+import sys
 from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from constrain.grammar.pydantic_patterns import (
     BASE64URL,
@@ -34,6 +38,7 @@ from constrain.grammar.pydantic_patterns import (
     from_day,
     up_to_day,
 )
+from constrain.grammar.pydantic_rust import as_ecma
 
 _Schema = dict[str, Any]
 
@@ -52,9 +57,42 @@ class ValidatorJsonSchema(GenerateJsonSchema):
             return written
         return _both({key: value for key, value in written.items() if key != "format"}, known)
 
+    def float_schema(self, schema: Any) -> _Schema:
+        """Bounds hold for the double that is read, which is 0.3 for 0.29999999999999999999."""
+        written = super().float_schema(schema)
+        for word, other, end in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
+            if word in written:
+                written = _both(written, {other: math.nextafter(written.pop(word), end)})
+        if schema.get("allow_inf_nan", self._config.config_dict.get("allow_inf_nan", True)):
+            return written
+        return {"minimum": -sys.float_info.max, "maximum": sys.float_info.max, **written}
+
+    def enum_schema(self, schema: Any) -> _Schema:
+        """Values that are read from JSON: bytes and dates are not."""
+        return _read_from_json(super().enum_schema(schema), schema)
+
+    def literal_schema(self, schema: Any) -> _Schema:
+        """Values that are read from JSON."""
+        return _read_from_json(super().literal_schema(schema), schema)
+
+    def set_schema(self, schema: Any) -> _Schema:
+        """Items that can be members of a set."""
+        return _hashable(super().set_schema(schema))
+
+    def frozenset_schema(self, schema: Any) -> _Schema:
+        """Items that can be members of a set."""
+        return _hashable(super().frozenset_schema(schema))
+
+    def is_subclass_schema(self, schema: Any) -> _Schema:
+        """No JSON is a class, though pydantic writes a schema for which all of it is valid."""
+        return self.handle_invalid_for_json_schema(schema, "core_schema.IsSubclassSchema")
+
     def str_schema(self, schema: Any) -> _Schema:
         """A string that is stripped before it is looked at has nothing to strip, so that its length stays."""
         written = super().str_schema(schema)
+        engine = schema.get("regex_engine", self._config.config_dict.get("regex_engine"))
+        if isinstance(schema.get("pattern"), str) and engine != "python-re":
+            written["pattern"] = as_ecma(schema["pattern"])
         strips = schema.get("strip_whitespace", self._config.str_strip_whitespace)
         asserts = {"minLength", "pattern"} & written.keys()
         return _both(written, {"pattern": TRIMMED}) if strips and asserts else written
@@ -109,6 +147,9 @@ class ValidatorJsonSchema(GenerateJsonSchema):
     def decimal_schema(self, schema: Any) -> _Schema:
         """A number, or its digits in a string; a string only where no bound has to hold for it."""
         number, text = super().decimal_schema(schema)["anyOf"]
+        if schema.get("allow_inf_nan") is not True:
+            # A number with an exponent of a million digits would be read as infinity.
+            number = {"minimum": -1e308, "maximum": 1e308, **number}
         digits, places = schema.get("max_digits"), schema.get("decimal_places")
         bounded = any(schema.get(key) is not None for key in ("ge", "gt", "le", "lt", "multiple_of"))
         if digits is None and places is None:
@@ -154,7 +195,7 @@ class ValidatorJsonSchema(GenerateJsonSchema):
             written.setdefault("additionalProperties", False)
         keys = schema.get("keys_schema", {"type": "any"})
         if keys["type"] == "enum":
-            written["propertyNames"] = {"enum": [str(member.value) for member in keys["members"]]}
+            written["propertyNames"] = {"enum": _names_read(keys)}
         elif "patternProperties" not in written and "propertyNames" not in written and keys["type"] != "any":
             names = _names(self.generate_inner(keys))
             return written if names == {} else {**written, "propertyNames": names}
@@ -198,6 +239,34 @@ def _both(first: _Schema, second: _Schema) -> _Schema:
     if first.keys().isdisjoint(second):
         return {**first, **second}
     return {**first, "allOf": [*first.get("allOf", []), second]}
+
+
+def _read_from_json(written: _Schema, schema: Any) -> _Schema:
+    """An enumeration with those of its values that its validator takes."""
+    values = [written["const"]] if "const" in written else written["enum"]
+    read = [value for value in values if _is_read(schema, value)]
+    if not read:
+        raise PydanticInvalidForJsonSchema(f"none of its values is read from JSON: {', '.join(map(repr, values))}")
+    return written if len(read) == len(values) else {**written, "enum": read}
+
+
+def _names_read(keys: Any) -> list[str]:
+    """The names of members that are read as the values of an enumeration."""
+    members = core_schema.dict_schema(keys)
+    return [name for member in keys["members"] if _is_read(members, {(name := str(member.value)): None})]
+
+
+def _is_read(schema: Any, value: Any) -> bool:
+    try:
+        SchemaValidator(schema).validate_json(json.dumps(value))
+    except ValidationError:
+        return False
+    return True
+
+
+def _hashable(written: _Schema) -> _Schema:
+    """Without arrays and objects, where items may be anything."""
+    return written if written["items"] else {**written, "items": {"type": ["null", "boolean", "number", "string"]}}
 
 
 def _unenforced(schema: Any) -> _Schema:

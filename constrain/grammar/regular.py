@@ -271,27 +271,34 @@ def concat(*parts: Regular) -> Regular:
     """The parts, one after the other."""
     # Types are compared by identity: this is called for every word of a schema, and isinstance() takes longer.
     flat: list[Regular] = []
+    run: list[Literal] = []  # the literals that stand last, to be joined at once
     for part in parts:
         kind = type(part)
-        if kind is Concat:
-            pieces: tuple[Regular, ...] = part.parts  # type: ignore[attr-defined]
-            if flat and type(flat[-1]) is Literal and type(pieces[0]) is Literal:
-                flat[-1] = Literal(flat[-1].data + pieces[0].data)
-                pieces = pieces[1:]
-            flat += pieces
-        elif kind is Literal:
-            data = part.data  # type: ignore[attr-defined]
-            if flat and type(flat[-1]) is Literal:
-                flat[-1] = Literal(flat[-1].data + data)
-            elif data:
-                flat.append(part)
-        elif kind is Empty:
+        if kind is Literal:
+            if part.data:  # type: ignore[attr-defined]
+                run.append(part)  # type: ignore[arg-type]
+            continue
+        if kind is Empty:
             return EMPTY
-        else:
-            flat.append(part)
+        pieces: tuple[Regular, ...] = part.parts if kind is Concat else (part,)  # type: ignore[attr-defined]
+        if type(pieces[0]) is Literal:
+            run.append(pieces[0])
+            pieces = pieces[1:]
+        if run:
+            flat.append(_joined(run))
+            run.clear()
+        flat += pieces
+        if type(flat[-1]) is Literal:
+            run.append(flat.pop())  # type: ignore[arg-type]
+    if run:
+        flat.append(_joined(run))
     if not flat:
         return EPSILON
     return flat[0] if len(flat) == 1 else Concat(tuple(flat))
+
+
+def _joined(run: list[Literal]) -> Literal:
+    return run[0] if len(run) == 1 else Literal(b"".join([each.data for each in run]))
 
 
 def frame(before: Regular, item: Regular, after: Regular) -> Regular:

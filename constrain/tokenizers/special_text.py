@@ -99,7 +99,7 @@ def allowed_ids(special: Special, names: Mapping[str, int]) -> frozenset[int]:
     ids = set()
     for name in special:
         if not isinstance(name, str) or name not in names:
-            raise TokenizerError(f"special= names {name!r}, which is no special token of this tokenizer")
+            raise TokenizerError(f"{name!r} is named, which is no special token of this tokenizer")
         ids.add(names[name])
     return frozenset(ids)
 

@@ -190,11 +190,25 @@ def test_wrong_indents(run, arguments):
     assert err.count("\n") == 1
 
 
-def test_an_indent_beside_white_space(run):
-    status, out, err = run("generate", "-s", PERSON, "--indent", "2", "--whitespace", "compact")
-    assert (status, out) == (1, "")
-    assert "indent" in err
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--whitespace", "compact", "--indent", "2"],
+        ["--max-whitespace", "3", "--whitespace-pattern", " *"],
+        ["--max-whitespace", "0", "--indent", "0"],
+    ],
+)
+def test_white_space_is_said_in_one_way(run, arguments):
+    status, out, err = run("generate", "-s", PERSON, *arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"constrain: {arguments[0]} and {arguments[2]} exclude each other")
     assert err.count("\n") == 1
+
+
+def test_the_built_in_model_has_a_name(run):
+    arguments = ["generate", "--choices", "yes,no", "--seed", "1"]
+    assert run(*arguments, "--model", "demo")[:2] == run(*arguments)[:2]
+    assert run("generate", "--model", "demo")[0] == 2
 
 
 def test_short_options_are_the_long_ones(run):

@@ -185,6 +185,23 @@ def test_interrupt():
     assert err.strip() == "constrain: interrupted"
 
 
+def test_interrupt_while_the_command_is_loaded():
+    code = """
+import sys
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+from constrain.__main__ import run
+sys.exit(run())
+"""
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "constrain: interrupted\n")
+
+
 def test_warmup_of_a_tokenizer(run, tmp_path):
     status, out, err = run("warmup", "--tokenizer", tmp_path / "missing")
     assert (status, out) == (1, "")

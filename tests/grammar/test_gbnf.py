@@ -99,13 +99,16 @@ ERRORS = {
     'root ::= "a" (\n("b")': 'line 1, column 14: this "(" is never closed',
     'root ::= ("a" @)': "line 1, column 15: unexpected '@', expected ",
     'root ::= "a" )': "line 1, column 14: unexpected ')', expected ",
+    'root ::= "a"\n  "b"': 'line 2, column 3: a rule goes on in the next line only after "|" or inside parentheses',
+    "root ::= a_b": (
+        """line 1, column 11: unexpected '_', expected a literal, "[", "(", ".", a rule name, a repetition, "|" or """
+        """the end of the line; the name of a rule has letters, digits and '-'"""
+    ),
     'root ::= "a"\n| "b"': 'line 2, column 1: a rule goes on in the next line only after "|" or inside parentheses',
-    'root ::= "a"\n  "b"': "line 2, column 3: unexpected '\"', expected a rule name",
     'root = "a"': "line 1, column 6: unexpected '=', expected \"::=\"",
     "root": 'line 1, column 5: unexpected end of the grammar, expected "::="',
     'root ::= "a" |\nb ::= "c"': 'line 2, column 3: the name before this "::=" belongs to the rule "root", which ',
     'root ::=\nb ::= "c"': 'line 2, column 3: the name before this "::=" belongs to the rule "root", which ',
-    "root ::= a_b": "line 1, column 11: unexpected '_', expected ",
     "root ::= * ": "line 1, column 10: there is nothing before '*' that it could repeat",
     'root ::= "a" | {2}': "line 1, column 16: there is nothing before '{' that it could repeat",
     'root ::= ("a" (+))': "line 1, column 16: there is nothing before '+' that it could repeat",
@@ -240,3 +243,10 @@ def test_tokens() -> None:
     assert not matcher.accept_token(4)
     assert matcher.accept_token(3)
     assert matcher.is_accepting()
+
+
+def test_the_name_of_a_file_is_no_grammar() -> None:
+    for read in (constrain.Grammar.from_gbnf, constrain.Grammar.from_ebnf, constrain.Grammar.from_lark):
+        with pytest.raises(constrain.GrammarError, match=r"^'my/x\.lark' is no grammar; of a file, pathlib\.Path\("):
+            read("my/x.lark")
+    assert constrain.Grammar.from_regex("x.lark")

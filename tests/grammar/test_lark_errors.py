@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import pytest
 
@@ -130,6 +131,17 @@ def test_hostile_grammars_end_soon(name: str) -> None:
         from_lark(grammar)
     # A second or so on an idle machine; what is meant to be caught would take hours.
     assert time.process_time() - begin < 30
+
+
+@pytest.mark.parametrize("rule", ['"{}"', '("{}")?', "/(?#{})a/", '"a" // {}', '[ "{}" ]', '%json {{"const": "{}"}}'])
+def test_a_long_text_takes_little_more_than_its_size_to_read(rule: str) -> None:
+    size = 150_000
+    tracemalloc.start()
+    try:
+        from_lark("start: " + rule.format("x" * size))
+        assert tracemalloc.get_traced_memory()[1] < 100 * size
+    finally:
+        tracemalloc.stop()
 
 
 def test_deep_nesting_in_rules_is_no_problem() -> None:

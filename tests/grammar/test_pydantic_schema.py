@@ -57,7 +57,30 @@ class Base64(pydantic.BaseModel, extra="forbid", val_json_bytes="base64"):
     data: bytes
 
 
+class Mixed(enum.Enum):
+    TEXT = "a"
+    NOTHING = None
+    BYTES = b"b"
+    DAY = datetime.date(2024, 2, 29)
+
+
+class Finite(pydantic.BaseModel, extra="forbid", allow_inf_nan=False):
+    number: float
+
+
 TYPES: dict[str, tuple[Any, list[Any]]] = {
+    "enum": (Mixed, [Mixed.TEXT, Mixed.NOTHING]),
+    "literal": (Literal["a", b"b"], ["a"]),
+    "keys of a mixed enum": (dict[Mixed, bool], [{Mixed.TEXT: True}]),
+    "set of anything": (set, [set(), {"a"}]),
+    "frozenset of anything": (frozenset[Any], [frozenset({None, 1})]),
+    "finite": (Finite, [Finite(number=-1e10), Finite(number=0.5)]),
+    "not space": (Annotated[str, pydantic.Field(pattern=r"^\S+@[\S]$")], ["a@b", "\u00e9\ufeff@x"]),
+    "space": (Annotated[str, pydantic.Field(pattern=r"^\s[^\S]$")], ["\x85\u2003"]),
+    "no word": (Annotated[str, pydantic.Field(pattern=r"^[^\w][\W_][\D]\W$")], ["-_--"]),
+    "border": (Annotated[str, pydantic.Field(pattern=r"^.\bx\b.\B.$")], ["-x--"]),
+    "lines": (Annotated[str, pydantic.Field(pattern=r"(?m)^a$")], ["b\na\nc"]),
+    "class of POSIX": (Annotated[str, pydantic.Field(pattern=r"^[[:alpha:]_][]a]$")], ["Z]", "_a"]),
     "uuid1": (pydantic.UUID1, [uuid.UUID("12345678-1234-1234-8234-123456789012")]),
     "uuid4": (pydantic.UUID4, [uuid.UUID("12345678-1234-4234-b234-123456789012")]),
     "datetime": (datetime.datetime, [datetime.datetime(2024, 2, 29, 1, 2, 3, 4, datetime.timezone.utc)]),
@@ -168,13 +191,43 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (Annotated[decimal.Decimal, pydantic.Field(max_digits=3)], "12.34"),
         (Annotated[decimal.Decimal, pydantic.Field(gt=0)], '"-1"'),
         (Owner, '{"pet": {"lives": 9}}'),
+        (Mixed, '"b"'),
+        (Mixed, '"2024-02-29"'),
+        (Literal["a", b"b"], '"b"'),
+        (dict[Mixed, bool], '{"None": true}'),
+        (set, "[[]]"),
+        (Annotated[float, pydantic.Field(lt=0.3)], "0.29999999999999999999"),
+        (Annotated[float, pydantic.Field(gt=0.3)], "0.30000000000000000001"),
+        (pydantic.FiniteFloat, "1e400"),
+        (Finite, '{"number": -2e308}'),
+        (decimal.Decimal, "1e99999999999999999999"),
+        (Annotated[str, pydantic.Field(pattern=r"^\S$")], '"\x85"'),
+        (Annotated[str, pydantic.Field(pattern=r"^\s$")], '"\ufeff"'),
+        (Annotated[str, pydantic.Field(pattern=r"^\D$")], '"\u0663"'),
+        (Annotated[str, pydantic.Field(pattern=r"^[\W]$")], '"\u00e9"'),
+        (Annotated[str, pydantic.Field(pattern=r"\bx\b")], '"x\u00e9"'),
+        (Annotated[str, pydantic.Field(pattern=r"(?m)^a$")], '"\u2028a"'),
+        (Annotated[str, pydantic.Field(pattern=r"^[[:alpha:]]$")], '":]"'),
     ],
 )
 def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
     with pytest.raises(pydantic.ValidationError):
         pydantic.TypeAdapter(given).validate_json(text)
-    matcher = constrain.Matcher(compiled_for(given))
+    matcher = constrain.Matcher(COMPILER.compile(constrain.Grammar.from_pydantic(given)))
     assert not (matcher.accept_bytes(text.encode()) and matcher.is_accepting())
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (Literal[b"b"], "none of its values is read from JSON: 'b'"),
+        (type[int], "IsSubclassSchema"),
+        (Annotated[str, pydantic.Field(pattern="[a-z&&[^x]]")], "'&&' in one"),
+    ],
+)
+def test_what_nothing_would_be_read_for_is_refused(given: Any, reason: str) -> None:
+    with pytest.raises(GrammarError, match=reason):
+        constrain.Grammar.from_pydantic(given)
 
 
 def test_bounds_that_are_not_enforced_are_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from naive_regular import matches
@@ -97,6 +98,14 @@ def test_another_spelling_of_characters(pattern: str) -> None:
             assert matches(regular, spelling.encode()) == bool(re.fullmatch(pattern, text)), spelling
         assert not matches(regular, b'"')
         assert not matches(regular, b"\\u006")
+
+
+def test_many_literals_in_a_row_are_joined_at_once() -> None:
+    words = [literal("x" * 2000)] * 20_000
+    begin = time.process_time()
+    assert concat(*words) == literal("x" * 40_000_000)
+    # A tenth of a second; a join at each of them copies 400 GB.
+    assert time.process_time() - begin < 8
 
 
 def test_from_regex_is_a_grammar_of_one_lexeme() -> None:

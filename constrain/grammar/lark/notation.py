@@ -20,22 +20,25 @@ from constrain.limits import spend
 NEW_LINE, OR_ON_NEW_LINE = "_NL", "_NL_OR"
 """Types of tokens: the end of a line with all blank lines behind it; the same with a ``|`` at its end."""
 
+# In these patterns, no group that repeats stands for one ordinary character: `re` keeps some 400 bytes for each round
+# of such a group, so a long string would take hundreds of times its size.
+
 # A string, a regex, or anything else but a closing bracket: so attributes are told from the optional parts of a rule.
-_IN_BRACKETS = r'(?:"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\\n])+/|[^\]\[\n"/])*'
+_IN_BRACKETS = r'[^\]\[\n"/]*(?:(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|/(?=[^/])[^/\\\n]*(?:\\.[^/\\\n]*)*/)[^\]\[\n"/]*)*'
 
 _TOKENS = {
     # Names may hold "-", which no other notation does.
-    "RULE": r"_?[a-z](?:[_a-z0-9]|-(?!>))*",
-    "TERMINAL": r"_?[A-Z](?:[_A-Z0-9]|-(?!>))*",
+    "RULE": r"_?[a-z][_a-z0-9]*(?:-(?!>)[_a-z0-9]*)*",
+    "TERMINAL": r"_?[A-Z][_A-Z0-9]*(?:-(?!>)[_A-Z0-9]*)*",
     "SKIPPED": r"\s*(?://|\#)[^\n]*|\\[ ]*\n",
     OR_ON_NEW_LINE: r"\r?\n\s*\|",
     NEW_LINE: r"\r?\n\s*",
     "ATTRIBUTES": rf"\[{_IN_BRACKETS}\](?=[ \t]*(?:::[ \t]*_[ \t]*)?(?:\.[ \t]*[+-]?\d+[ \t]*)?:)",
-    "PARAMETER": r"::[ \t]*(?:\w+[ \t]*\((?:[^()\n]|\([^()\n]*\))*\)|\w+)",
+    "PARAMETER": r"::[ \t]*(?:\w+[ \t]*\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\w+)",
     "COUNTS": r"\{[ \t]*(?:\d+[ \t]*(?:,[ \t]*\d*)?|,[ \t]*\d+)[ \t]*\}",
     "MARK": r"[|()\[\]{}:,&]|\.\.?|->",
-    "STRING": r'"(?:[^"\\\n]|\\[^\n])*"i?',
-    "REGEXP": r"/(?!/)(?:[^/\\]|\\[\s\S])*/[imslux]*",
+    "STRING": r'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i?',
+    "REGEXP": r"/(?!/)[^/\\]*(?:\\[\s\S][^/\\]*)*/[imslux]*",
     "NUMBER": r"[+-]?\d+",
     "OP": r"[+*]|[?](?![a-z_])",
     "RULE_MODIFIERS": r"(?:!|![?]?|[?]!?)(?=[_a-z])",
@@ -44,7 +47,7 @@ _TOKENS = {
     "TILDE": "~",
     "BLOCK": r"%(?:json|regex|lark)\b",
     "OPTIONS": r"%(?:llguidance|grammar_options)\b",
-    "CONDITION": r"%if\b(?:[^\n|#/]|/(?!/))*",
+    "CONDITION": r"%if\b[^\n|#/]*(?:/(?!/)[^\n|#/]*)*",
     "STATEMENT": "%(?:ignore|override|declare|extend|import)",
     "SPECIAL": SPECIAL.pattern,
     "REFERENCE": r"@\w[\w-]*",
