@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -67,7 +68,7 @@ def _many_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
 
 
 def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
-    many = len(node.properties) >= MANY_MEMBERS and context.layout.close_object is not EPSILON
+    many = len(node.properties) >= MANY_MEMBERS and context.layout.has_pieces_of_keys
     if many and not context.any_order and context.value(node.additional) is None:
         return _many_tails(context, node)
     # This loop goes over every property there is.
@@ -314,7 +315,6 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
     """The keys without a name in the schema, class by class; and how many there are, up to where that matters."""
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
     layout, lexeme = context.layout, context.builder.distinct_key
-    spelling = layout.notation.spelling
     classes = key_classes(node)
     possible = [each for each in classes if _has_value(context, each[1])]
     further = _count_further(possible, 0 if node.low is None else node.low.value - len(node.required))
@@ -328,8 +328,7 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
         if keys == rest:
             first, following = other_keys(layout, sorted(names))
         else:
-            body = spelled(keys, spelling)
-            first, following = layout.key(body), layout.next_key(body)
+            first, following = layout.keys(partial(spelled, keys))
         members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False, most))
         is_endless = is_inexhaustible(keys)
         if not is_endless:
@@ -472,8 +471,7 @@ def _unique_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
         count = None if is_inexhaustible(each) else count_keys(each, MOST_COUNTED)
         if count == 0:
             continue
-        body = spelled(each, layout.notation.spelling)
-        first, following = builder.lexeme(layout.key(body), "key"), builder.lexeme(layout.next_key(body), "key")
+        first, following = (builder.lexeme(key, "key") for key in layout.keys(partial(spelled, each)))
         keys[len(names) + len(others)] = KeysOfClass(each, None if count == MOST_COUNTED else count)
         others.append(_Member(first, following, handle, (), False, None))
         further += MOST_COUNTED if count is None else count
