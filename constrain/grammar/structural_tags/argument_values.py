@@ -60,7 +60,7 @@ _IDENTIFIER = regex_code_points("[a-zA-Z_][a-zA-Z0-9_]*")
 _NO_NAME: CodePoints = normalize([(0, 0x1F), *((ord(each), ord(each)) for each in "<>\"&='")])
 
 
-class _Names(Spelling):
+class Names(Spelling):
     """How names are written: with the characters of a style that have a meaning otherwise escaped."""
 
     def __init__(self, escapes: dict[str, str], reserved: str) -> None:
@@ -109,7 +109,7 @@ class ArgumentLayout(Layout):
     is_json = tells_values = has_pieces_of_keys = False
 
     def __init__(self, style: ArgumentStyle, space: Regular, excludes: tuple[str, ...]) -> None:
-        self._names = _Names(dict(style.escapes), style.reserved)
+        self._names = Names(dict(style.escapes), style.reserved)
         self._before = concat(space, literal(style.before_key))
         head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
         self._after = concat(literal(head), space, literal(mark + tail)) if mark else literal(head)
@@ -187,14 +187,8 @@ class ArgumentWriter:
 
     def write_root(self) -> Symbol:
         """The symbol of the arguments: of the members of the document's root, which must be an object, or all of it."""
-        normal = self._writer.root()
-        objects = [node for node in normal.nodes if isinstance(node, ObjectNode)]
-        if not objects:
-            conflict = normal.conflict
-            reason = "it allows no object" if conflict is None else f"nothing is valid for it: {conflict.reason}"
-            raise SchemaError(f"arguments are the members of an object: {reason}", "#")
         start = self.builder.nonterminal("#")
-        for node in objects:
+        for node in objects_of_root(self._writer):
             if self._style.separator:
                 right = self._value_of_node(node)
                 assert not isinstance(right, Conflict)
@@ -387,6 +381,17 @@ class ArgumentWriter:
     def note(self, reason: str, pointer: str) -> None:
         """Add a warning."""
         self._writer.note(reason, pointer)
+
+
+def objects_of_root(writer: RuleWriter) -> list[ObjectNode]:
+    """The alternatives of a schema that are objects, as arguments are.  Raises SchemaError if there are none."""
+    normal = writer.root()
+    objects = [node for node in normal.nodes if isinstance(node, ObjectNode)]
+    if not objects:
+        conflict = normal.conflict
+        reason = "it allows no object" if conflict is None else f"nothing is valid for it: {conflict.reason}"
+        raise SchemaError(f"arguments are the members of an object: {reason}", "#")
+    return objects
 
 
 def _within_lines(body: Regular) -> Regular:

@@ -151,10 +151,11 @@ class Layout:
         size = 256
         while True:
             data = text(size)
-            end = data.rfind(b'"')
+            # In any notation what follows is white space and a mark.
+            end = max(data.rfind(b'"'), data.rfind(b"'"))
             begin = string_before(data, end) if end >= 0 else -1
             if begin >= 0:
-                key: str = json.loads(data[begin : end + 1])
+                key: str = json.loads(self.as_json(data[begin : end + 1]))
                 return key
             if len(data) < size:
                 raise ValueError("the text does not end with a key")
