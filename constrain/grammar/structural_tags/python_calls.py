@@ -56,6 +56,7 @@ class CallLayout(PythonLayout):
         self.inner = PythonLayout(gap, comma, colon, notation)
 
     has_pieces_of_keys = False
+    object_brackets = ("'('", "')'")
 
     @property
     def key_spelling(self) -> Spelling:

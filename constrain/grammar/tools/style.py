@@ -134,6 +134,11 @@ class ToolStyle:
         for what, texts in needed.items():
             if not all(texts):
                 raise ConstrainError(f"the style {self.name!r}: {what} is empty")
+        if self.is_whole and (self.section is None or not self.section.begin.startswith(self.trigger)):
+            reason = "calls that are the whole turn stand in a section that begins with the trigger"
+            raise ConstrainError(f"the style {self.name!r}: {reason}")
+        if self.is_whole and self.text is not None:
+            raise ConstrainError(f"the style {self.name!r}: nothing stands around text where calls are the whole turn")
         if self.arguments not in (JSON, *CALLS, *ARGUMENT_STYLES):
             known = ", ".join((JSON, *CALLS, *ARGUMENT_STYLES))
             raise ConstrainError(f"the style {self.name!r}: arguments must be one of {known}, not {self.arguments!r}")

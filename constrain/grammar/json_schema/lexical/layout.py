@@ -88,6 +88,8 @@ class Layout:
     """Whether the values of a text can be read back from it."""
     is_json = True
     """Whether values are written as JSON."""
+    object_brackets = ("'{'", "'}'")
+    """What messages call the brackets of objects."""
 
     def __init__(self, gap: Regular, comma: Regular, colon: Regular, notation: Notation) -> None:
         self.gap = gap

@@ -149,9 +149,11 @@ class RuleWriter:
             builder.add(start, (listed,))
         for node in nodes:
             if isinstance(node, (ArrayNode, ObjectNode)):
-                bracket = "[" if isinstance(node, ArrayNode) else "{"
-                language = self.layout.first_array if isinstance(node, ArrayNode) else self.layout.first_object
-                self._queue.append((start, builder.lexeme(language, repr(bracket)), node, self.layout))
+                if isinstance(node, ArrayNode):
+                    bracket = builder.lexeme(self.layout.first_array, "'['")
+                else:
+                    bracket = builder.lexeme(self.layout.first_object, self.layout.object_brackets[0])
+                self._queue.append((start, bracket, node, self.layout))
             else:
                 symbol = self._scalar(node, _nothing_before)
                 if isinstance(symbol, Conflict):
