@@ -4,12 +4,13 @@
 
 A turn is a walk over tokens that the mask allows, at random, with a budget, and in some grammars another one for its
 thoughts.  It must be complete, its calls must be valid for their schemas (as jsonschema says), and reading it piece by
-piece must give the same as reading it at once.
+piece must give the same as reading it at once.  Calls in Python must be what Python's own parser reads.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import random
 import time
 from collections import Counter
@@ -19,10 +20,11 @@ import jsonschema
 import numpy as np
 
 import constrain
+from constrain.grammar.structural_tags.styles import CALLS
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.tools.style import ID, NUMBER, ToolStyle
 from constrain.grammar.tools.styles import STYLES
-from constrain.tools import Turn, TurnParser, parse
+from constrain.tools import Call, Turn, TurnParser, parse
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -51,6 +53,7 @@ TOOLS: list[dict[str, Any]] = [
                 "where": {"$ref": "#/$defs/place"},
                 "code": {"type": "string", "pattern": "^[a-c]{2}$"},
                 "either": {"anyOf": [{"type": "integer"}, {"const": "x"}]},
+                "kinds": {"type": "array", "items": {"enum": ["a", "b", True, None, 1]}, "uniqueItems": True},
             },
             "required": ["q", "where"],
             "$defs": {
@@ -83,6 +86,7 @@ WORDS = [
     "12",
     "é",
 ]
+WORDS += ["(", "='", "True", "None", '["', "\\x41", "\\'", "'", "\\u0041", "\\U0001f600", "=", '("']
 WORDS += ["\\", "\\n", "\\u00e9", '"', '{"', "}}", '"}', '": ', '", "', ", ", " ", "\n", "\n</"]
 
 
@@ -107,8 +111,8 @@ def vocabulary_for(style: ToolStyle, rng: random.Random) -> constrain.Vocabulary
         marks += [style.reasoning.begin, style.reasoning.end, style.reasoning.after]
     if style.text is not None:
         marks += style.text
-    if style.arguments != "json":
-        arguments = ARGUMENT_STYLES[style.arguments]
+    arguments = ARGUMENT_STYLES.get(style.arguments)
+    if arguments is not None:
         marks += [arguments.before_key, arguments.after_key, *arguments.around_values()]
     pieces = set(WORDS)
     for mark in marks:
@@ -162,6 +166,42 @@ def streamed(text: str, style: ToolStyle, rng: random.Random) -> tuple[Turn, lis
     return parser.turn, arguments
 
 
+class _Words(ast.NodeTransformer):
+    """The words of JSON in a style that writes these."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        known = {"true": True, "false": False, "null": None}
+        return ast.Constant(known[node.id]) if node.id in known else node
+
+
+def calls_as_python_reads_them(text: str, style: ToolStyle) -> list[Call]:
+    """The calls of a turn in Python; sections end where Python can read them."""
+    section = style.section
+    assert section is not None
+    found: list[Call] = []
+    begin = text.find(section.begin)
+    while begin == 0 or (begin > 0 and not style.is_whole):
+        begin = end = begin + len(section.begin)
+        lines: ast.Module | None = None
+        while lines is None:
+            end = text.index(section.end, end)
+            # A list of calls, or one in each line.
+            written = text[begin:end] if section.separator == "\n" else f"[{text[begin:end]}]"
+            try:
+                lines = ast.parse(written)
+            except SyntaxError:
+                end += 1
+        body = [line.value for line in lines.body if isinstance(line, ast.Expr)]
+        for call in body[0].elts if isinstance(body[0], ast.List) else body:
+            assert isinstance(call, ast.Call)
+            assert not call.args
+            values = {each.arg: ast.literal_eval(_Words().visit(each.value)) for each in call.keywords if each.arg}
+            assert len(values) == len(call.keywords)
+            found.append(Call(ast.unparse(call.func), values))
+        begin = text.find(section.begin, end)
+    return found
+
+
 def faults(text: str | None, style: ToolStyle, choice: str, rng: random.Random) -> list[str]:
     """What is wrong with a turn."""
     if text is None:
@@ -175,6 +215,8 @@ def faults(text: str | None, style: ToolStyle, choice: str, rng: random.Random) 
         found.append("reads differently in pieces")
     if style.arguments == "json" and arguments != [call.arguments for call in turn.calls]:
         found.append("its events give other arguments")
+    if style.arguments in CALLS and calls_as_python_reads_them(text, style) != turn.calls:
+        found.append("Python reads other calls")
     known = schemas()
     for call in turn.calls:
         try:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from constrain.errors import ConstrainError
 from constrain.grammar.events import Event as PartEvent
 from constrain.grammar.json_events import JsonReader
+from constrain.grammar.structural_tags.styles import CALLS
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.tools.definitions import read_tools
 from constrain.grammar.tools.front_end import style_named
 from constrain.grammar.tools.style import ToolStyle, may_go_on, pattern_of, pieces
 from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.bare_objects import read_bare_object
-from constrain.tools.json_scanner import JsonScanner
+from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
 from constrain.tools.json_values import read_json
+from constrain.tools.python_calls import read_call
 from constrain.tools.xml_arguments import NotYet, read_arguments
 
 
@@ -137,16 +140,20 @@ class TurnParser:
         arguments: bool = False,
     ) -> None:
         self._reasoning = reasoning
-        self._tells_arguments = arguments
         self._reader = JsonReader()
         # Where the reader is; None where there is nothing more to tell.
         self._place: Any = None
         self._told = 0
         self._style = style_named(style, reasoning_begun)
-        arguments_style = ARGUMENT_STYLES.get(self._style.arguments)
-        is_bare = arguments_style is not None and arguments_style.separator != ""
-        self._bare = arguments_style if is_bare else None
-        self._xml = None if is_bare else arguments_style
+        self._brackets = JSON
+        self._read_value: Callable[[str], Any] = read_json
+        self._xml = ARGUMENT_STYLES.get(self._style.arguments)
+        if self._style.arguments in CALLS:
+            self._brackets, self._read_value = PYTHON, read_call
+        elif self._xml is not None and self._xml.separator:
+            self._brackets = Brackets("{[", (self._xml.end,), has_escapes=False)
+            self._read_value, self._xml = partial(read_bare_object, style=self._xml), None
+        self._tells_arguments = arguments and self._brackets is JSON
         if self._xml is not None and self._xml.nests:
             raise ConstrainError(f"arguments in {self._style.arguments}, with arrays in XML too, cannot be read back")
         known = read_tools(tools) if tools is not None else []
@@ -157,8 +164,9 @@ class TurnParser:
         self._is_last = False
         self._step = self._begin
         self._in_section = False
-        self._calls_begun = 0
-        self._scanner: JsonScanner | None = None
+        # What was read of a call that is not complete, or of the section before its first call.
+        self._unfinished = ""
+        self._scanner: BracketScanner | None = None
         self._name = ""
         forms = "|".join(
             f"{pattern_of(before)}(?P<name{number}>[A-Za-z0-9_.:/-]+?){pattern_of(between)}"
@@ -195,6 +203,10 @@ class TurnParser:
     def _may_begin(self, mark: str) -> bool:
         """Whether what is there may be the beginning of a mark that is not all there."""
         return not self._is_last and len(self._buffer) < len(mark) and mark.startswith(self._buffer)
+
+    def _go_on(self, length: int) -> None:
+        """Read a part of what may become a call."""
+        self._unfinished, self._buffer = self._unfinished + self._buffer[:length], self._buffer[length:]
 
     def _take(self, mark: str) -> bool:
         if self._buffer.startswith(mark):
@@ -242,6 +254,13 @@ class TurnParser:
 
     def _begin_text(self) -> bool:
         self._step = self._read_text
+        if self._style.is_whole:
+            if not self._buffer:
+                self._step = self._begin_text
+                return False
+            if not self._buffer.startswith(self._style.trigger):
+                self._step = self._rest
+            return True
         if self._style.text is not None:
             before = self._style.text[0]
             if self._may_begin(before):
@@ -289,7 +308,7 @@ class TurnParser:
             self._say("text", place)
         else:
             self._say("text", place)
-            self._take(mark)
+            self._go_on(len(mark))
             self._in_section, self.turn.is_complete = True, False
         self._step = self._read_head
         return True
@@ -316,7 +335,7 @@ class TurnParser:
                 return False
             return self._give_up()
         self._name = next(value for key, value in head.groupdict().items() if key.startswith("name") and value)
-        self._buffer = self._buffer[head.end() :]
+        self._go_on(head.end())
         self._events.append(Event("begin", self._name))
         self.turn.is_complete = False
         self._scanner = None
@@ -324,7 +343,8 @@ class TurnParser:
         return True
 
     def _give_up(self) -> bool:
-        """What stands here is no call: it is text."""
+        """What stands here is no call: it is text, with what was read of it."""
+        self._buffer, self._unfinished = self._unfinished + self._buffer, ""
         self._in_section = False
         self.turn.is_complete = False
         self._step = self._rest
@@ -350,19 +370,17 @@ class TurnParser:
             assert start is not None
             if start.end() == len(self._buffer):
                 return False
-            if self._buffer[start.end()] not in "{[":
+            if self._buffer[start.end()] not in self._brackets.opening:
                 return self._give_up()
-            tells = self._tells_arguments and self._bare is None
-            self._scanner = JsonScanner(start.end()) if self._bare is None else JsonScanner(start.end(), self._bare.end)
-            self._place, self._told = (self._reader.start if tells else None), start.end()
+            self._scanner = BracketScanner(start.end(), self._brackets)
+            self._place, self._told = (self._reader.start if self._tells_arguments else None), start.end()
         stop = self._scanner.end(self._buffer)
         if self._place is not None:
             self._tell_arguments(len(self._buffer) if stop < 0 else stop)
         if stop < 0:
             return False
         try:
-            text = self._buffer[:stop]
-            arguments = read_json(text) if self._bare is None else read_bare_object(text, self._bare)
+            arguments = self._read_value(self._buffer[:stop])
         except ValueError:
             return self._give_up()
         return self._end_call(arguments, stop)
@@ -381,7 +399,7 @@ class TurnParser:
 
     def _end_call(self, arguments: Any, at: int) -> bool:
         self._arguments = arguments
-        self._buffer = self._buffer[at:]
+        self._go_on(at)
         self._step = self._read_end
         return True
 
@@ -394,7 +412,7 @@ class TurnParser:
             if self._buffer:
                 return self._give_up()
             return False
-        self._buffer = self._buffer[end.end() :]
+        self._buffer, self._unfinished = self._buffer[end.end() :], ""
         call = Call(self._name, self._arguments)
         self.turn.calls.append(call)
         self._events.append(Event("call", self._name, call))
@@ -410,12 +428,13 @@ class TurnParser:
                 return False
         if self._take(section.end):
             self._in_section, self.turn.is_complete = False, True
-            self._step = self._read_text
+            self._step = self._rest if self._style.is_whole else self._read_text
             return True
         if not self._buffer:
             return False
-        if section.separator and not self._take(section.separator):
+        if not self._buffer.startswith(section.separator):
             return self._give_up()
+        self._go_on(len(section.separator))
         self._step = self._read_head
         return True
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from constrain.grammar.structural_tags.styles import ArgumentStyle
 from constrain.tools.argument_schema import ArgumentSchema, Written
-from constrain.tools.json_scanner import JsonScanner
+from constrain.tools.bracket_scanner import BracketScanner
 from constrain.tools.json_values import read_json
 
 _SPACE = " \t\r\n"
@@ -61,7 +61,7 @@ def read_arguments(
             value_at = _skip_space(text, at)
             if text[value_at : value_at + 1] in ("{", "["):
                 # A string in it may hold the end.
-                begin = JsonScanner(value_at).end(text)
+                begin = BracketScanner(value_at).end(text)
                 if begin < 0:
                     raise NotYet
         stop = text.find(style.end, begin)

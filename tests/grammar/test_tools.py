@@ -108,6 +108,11 @@ WRITTEN = {
     "</longcat_tool_call><longcat_tool_call>\n"
     '{"name": "get_time", "arguments": {"zone": "UTC"}}\n</longcat_tool_call>',
 }
+_PYTHON = "[get_weather(city=\"Paris\", days=3), get_time(zone='UTC')]"
+WRITTEN["llama4_pythonic"] = _PYTHON
+WRITTEN["llama4_python_start"] = f"<|python_start|>{_PYTHON}<|python_end|>"
+WRITTEN["lfm2"] = f"<|tool_call_start|>{_PYTHON}<|tool_call_end|>"
+WRITTEN["olmo3"] = '<function_calls>get_weather(city="Paris", days=3)\nget_time(zone="UTC")</function_calls>'
 WRITTEN["command4"] = WRITTEN["command_r7b"]
 WRITTEN["deepseek_v3"] = WRITTEN["deepseek_r1"]
 WRITTEN["deepseek_v4"] = WRITTEN["deepseek_v3.2"].replace("function_calls>", "tool_calls>")
@@ -144,7 +149,7 @@ def test_calls_are_accepted_and_read_back(style: str) -> None:
     assert turn.calls == calls_of(style)
     assert (turn.text, turn.reasoning) == ("", "")
     # A text before the calls, if the style has it.
-    if STYLES[style].text is None:
+    if STYLES[style].text is None and not STYLES[style].is_whole:
         said = "One moment. <b>"
         assert fits(grammar, said + text)
         assert parse(said + text, style, [WEATHER, TIME], reasoning=False).text == said
@@ -307,19 +312,25 @@ def test_text_comes_as_soon_as_it_is_no_mark() -> None:
     assert not TurnParser("hermes").feed("<tool_call>\n{")
 
 
+NO_ARGUMENTS = '<tool_call>\n{"name": "f", "arguments": 3}\n</tool_call>'
+TWICE = "<function_calls>f()\nf(1)\n</function_calls>"
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("style", "text", "said", "is_complete"),
     [
-        ("<tool_call>f", "<tool_call>f"),
-        ('<tool_call>\n{"name": "f", "arguments": 3}\n</tool_call>', ""),
-        ('<tool_call>\n{"name": "f", "arguments": {"a": 1', ""),
+        ("hermes", "<tool_call>f", "<tool_call>f", True),
+        ("hermes", f"Well: {NO_ARGUMENTS}", f"Well: {NO_ARGUMENTS}", False),
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"a": 1', "", False),
+        ("phi4", "<|tool_call|>[3]", "<|tool_call|>[3]", False),
+        ("olmo3", TWICE, TWICE[len("<function_calls>f()") :], False),
     ],
 )
-def test_what_is_no_call_is_no_call(text: str, said: str) -> None:
-    turn = parse(text, "hermes")
-    assert turn.calls == []
-    assert turn.text.startswith(said)
-    assert turn.is_complete == bool(said)
+def test_what_is_no_call_is_text(style: str, text: str, said: str, is_complete: bool) -> None:
+    turn = parse(text, style)
+    assert len(turn.calls) == (text is TWICE)
+    assert turn.text == said
+    assert turn.is_complete == is_complete
 
 
 def test_values_in_xml_are_what_the_schema_says() -> None:
@@ -581,7 +592,16 @@ def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
         ({"section": Section("", ",", "</s>")}, "the beginning of a section is empty"),
         ({"section": Section("<s>", ",", "")}, "the end of a section is empty"),
         ({"arguments": "qwen_xml", "ends": ("\n",)}, "the end of a call is empty"),
-        ({"arguments": "yaml"}, "arguments must be one of json, qwen_xml"),
+        ({"is_whole": True}, "calls that are the whole turn stand in a section that begins with the trigger"),
+        (
+            {"is_whole": True, "section": Section("<s>", ",", "</s>")},
+            "calls that are the whole turn stand in a section that begins with the trigger",
+        ),
+        (
+            {"is_whole": True, "section": Section("<c>", ",", "</s>"), "text": ("a", "b")},
+            "nothing stands around text where calls are the whole turn",
+        ),
+        ({"arguments": "yaml"}, "arguments must be one of json, python, python_line, qwen_xml"),
     ],
 )
 def test_styles_that_tell_nothing_apart(parts: dict[str, Any], message: str) -> None:

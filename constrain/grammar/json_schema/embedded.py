@@ -72,7 +72,13 @@ def write_embedded(
 def _layout_of(conventions: Conventions, layout: Layout) -> Layout:
     """The layout that a schema asks for, in place of one."""
     notation = layout.notation
-    if conventions.unicode_escapes is not None or conventions.escapes != ALL_ESCAPES:
+    chooses_escapes = conventions.unicode_escapes is not None or conventions.escapes != ALL_ESCAPES
+    if not layout.is_json:
+        if chooses_escapes or conventions.gap is not None:
+            reason = "white space, separators and escapes of JSON cannot be chosen where values are not written as JSON"
+            raise SchemaError(reason, "#/x-guidance")
+        return layout
+    if chooses_escapes:
         if type(notation) is not Notation:
             raise SchemaError("escapes cannot be chosen where some strings must not occur", "#/x-guidance")
         numbered = conventions.unicode_escapes or "any"

@@ -14,7 +14,7 @@ from constrain.errors import SchemaError
 from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.json_schema.lexical.notation import Notation
+from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Spell
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
 from constrain.grammar.json_schema.lexical.texts import is_regular, plain
@@ -60,7 +60,7 @@ _IDENTIFIER = regex_code_points("[a-zA-Z_][a-zA-Z0-9_]*")
 _NO_NAME: CodePoints = normalize([(0, 0x1F), *((ord(each), ord(each)) for each in "<>\"&='")])
 
 
-class _Names(Spelling):
+class Names(Spelling):
     """How names are written: with the characters of a style that have a meaning otherwise escaped."""
 
     def __init__(self, escapes: dict[str, str], reserved: str) -> None:
@@ -94,15 +94,6 @@ class _Names(Spelling):
         return text if self._pattern is None else self._pattern.sub(lambda found: back[found.group()], text)
 
 
-class _NameNotation(Notation):
-    """The notation of keys."""
-
-    def __init__(self, escapes: dict[str, str], reserved: str) -> None:
-        super().__init__(is_canonical=False, ensure_ascii=False, is_plain=False)
-        self.names = _Names(escapes, reserved)
-        self.spelling = self.names
-
-
 class ArgumentLayout(Layout):
     """How the members of an object, or the items of an array, stand one after the other.
 
@@ -115,11 +106,10 @@ class ArgumentLayout(Layout):
         What no key may hold.
     """
 
-    is_json = False
+    is_json = tells_values = has_pieces_of_keys = False
 
     def __init__(self, style: ArgumentStyle, space: Regular, excludes: tuple[str, ...]) -> None:
-        notation = _NameNotation(dict(style.escapes), style.reserved)
-        self._names = notation.names
+        self._names = Names(dict(style.escapes), style.reserved)
         self._before = concat(space, literal(style.before_key))
         head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
         self._after = concat(literal(head), space, literal(mark + tail)) if mark else literal(head)
@@ -127,16 +117,19 @@ class ArgumentLayout(Layout):
         before_names = (style.openings["object"], style.separator) if style.separator else (style.before_key,)
         self._before_names = tuple(mark.encode() for mark in before_names)
         self._clean = None if not excludes else complement(occurs_in(excludes))
-        super().__init__(EPSILON, literal(style.separator), EPSILON, notation)
+        super().__init__(EPSILON, literal(style.separator), EPSILON, USUAL_NOTATION)
         self.open_object = self.close_object = self.open_array = self.close_array = EPSILON
 
-    def key(self, body: Regular) -> Regular:
-        """A name with what stands around it."""
-        return concat(self._before, body if self._clean is None else intersect(body, self._clean), self._after)
+    @property
+    def key_spelling(self) -> Spelling:
+        """How names are written."""
+        return self._names
 
-    def next_key(self, body: Regular) -> Regular:
-        """The same, behind another."""
-        return concat(self.comma, self.key(body))
+    def keys(self, spell: Spell) -> tuple[Regular, Regular]:
+        """Names with what stands around them; and the same behind another member."""
+        body = spell(self._names)
+        key = concat(self._before, body if self._clean is None else intersect(body, self._clean), self._after)
+        return key, concat(self.comma, key)
 
     def last_key(self, text: Callable[[int], bytes]) -> str:
         """The name that a text ends with."""
@@ -194,14 +187,8 @@ class ArgumentWriter:
 
     def write_root(self) -> Symbol:
         """The symbol of the arguments: of the members of the document's root, which must be an object, or all of it."""
-        normal = self._writer.root()
-        objects = [node for node in normal.nodes if isinstance(node, ObjectNode)]
-        if not objects:
-            conflict = normal.conflict
-            reason = "it allows no object" if conflict is None else f"nothing is valid for it: {conflict.reason}"
-            raise SchemaError(f"arguments are the members of an object: {reason}", "#")
         start = self.builder.nonterminal("#")
-        for node in objects:
+        for node in objects_of_root(self._writer):
             if self._style.separator:
                 right = self._value_of_node(node)
                 assert not isinstance(right, Conflict)
@@ -394,6 +381,17 @@ class ArgumentWriter:
     def note(self, reason: str, pointer: str) -> None:
         """Add a warning."""
         self._writer.note(reason, pointer)
+
+
+def objects_of_root(writer: RuleWriter) -> list[ObjectNode]:
+    """The alternatives of a schema that are objects, as arguments are.  Raises SchemaError if there are none."""
+    normal = writer.root()
+    objects = [node for node in normal.nodes if isinstance(node, ObjectNode)]
+    if not objects:
+        conflict = normal.conflict
+        reason = "it allows no object" if conflict is None else f"nothing is valid for it: {conflict.reason}"
+        raise SchemaError(f"arguments are the members of an object: {reason}", "#")
+    return objects
 
 
 def _within_lines(body: Regular) -> Regular:

@@ -29,7 +29,7 @@ class JsonSchema(Format):
 
     ``is_closed``: objects that name members have no others, unless the schema says so.  ``is_flexible``: white space
     is what people and programs write, rather than any.  ``keyword``: where the schema stands, behind the pointer.
-    ``tokens``: special tokens around values.
+    ``tokens``: special tokens around values.  ``tool``: whose arguments they are, where they are written as Python.
     """
 
     schema: dict[str, Any] | bool
@@ -41,6 +41,7 @@ class JsonSchema(Format):
     is_flexible: bool = False
     keyword: str = "/json_schema"
     tokens: tuple[str, ...] = ()
+    tool: str = ""
 
 
 @dataclass(frozen=True)

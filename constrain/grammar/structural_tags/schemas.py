@@ -15,7 +15,8 @@ from constrain.grammar.json_schema.lexical.words import describe as describe_jso
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.structural_tags.argument_values import ArgumentWriter, space_up_to
 from constrain.grammar.structural_tags.formats import JsonSchema
-from constrain.grammar.structural_tags.styles import STYLES
+from constrain.grammar.structural_tags.python_calls import call_layout, write_call
+from constrain.grammar.structural_tags.styles import CALLS, JSON, STYLES
 from constrain.grammar.words import Progress, Words, by_name
 
 MOST_SPACE = 2
@@ -24,26 +25,30 @@ MOST_SPACE = 2
 
 def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
     """The symbol of the values that are valid for the schema of a format."""
-    excludes = format.excludes
-    whitespace = format.max_whitespace
-    if format.style != "json":
-        style = STYLES[format.style]
-        # Who reads the XML looks for the end of a value, and not into its JSON; there the end can be written otherwise.
-        excludes = (*excludes, style.end)
-        whitespace = 0 if style.separator else whitespace
-    layout = _layout(whitespace, excludes, format.is_flexible)
     schema = closed(format.schema) if format.is_closed else format.schema
 
     def write(writer: RuleWriter) -> Symbol:
-        if format.style == "json":
+        if format.style == JSON:
             return writer.write_root()
+        if format.style in CALLS:
+            return write_call(writer, format.tool)
         space = space_up_to(MOST_SPACE if format.is_flexible else format.max_whitespace)
         return ArgumentWriter(writer, format.style, space, format.excludes, format.tokens).write_root()
 
     try:
-        return write_embedded(builder, schema, layout, write, any_order=format.any_order)
+        return write_embedded(builder, schema, _layout_of(format), write, any_order=format.any_order)
     except SchemaError as error:
         raise SchemaError(error.reason, f"{format.pointer}{format.keyword}{error.pointer[1:]}") from None
+
+
+def _layout_of(format: JsonSchema) -> Layout:
+    if format.style in CALLS:
+        return call_layout(format.style)
+    style = STYLES.get(format.style)
+    if style is None:
+        return _layout(format.max_whitespace, format.excludes, format.is_flexible)
+    # Who reads the XML looks for the end of a value, and not into its JSON; there the end can be written otherwise.
+    return _layout(0 if style.separator else format.max_whitespace, (*format.excludes, style.end), format.is_flexible)
 
 
 def describe_part(progress: Progress) -> Words:

@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+JSON, PYTHON, PYTHON_LINE = "json", "python", "python_line"
+CALLS = (PYTHON, PYTHON_LINE)
+"""Arguments that are what stands in the parentheses of a call in Python; or the same on one line, with JSON's words."""
+
 KINDS = ("string", "number", "boolean", "null", "object", "array")
 
 

@@ -27,7 +27,9 @@ from constrain.grammar.structural_tags.formats import (
     TagsWithSeparator,
     TriggeredTags,
 )
+from constrain.grammar.structural_tags.python_calls import is_argument_name
 from constrain.grammar.structural_tags.schemas import describe_part
+from constrain.grammar.structural_tags.styles import CALLS
 from constrain.grammar.structural_tags.writer import Writer
 from constrain.grammar.tools.definitions import Tool, read_tools
 from constrain.grammar.tools.special_marks import SpecialMarks
@@ -196,8 +198,12 @@ class _Turn:
         return Repeated("#", begin, 0, 1) if thoughts.is_open else begin, text
 
     def _text(self) -> Format:
-        excludes = tuple(dict.fromkeys((self._style.trigger, *self._marks, *self._style.excludes)))
-        return self._framed(AnyText("#", excludes))
+        style = self._style
+        if not style.is_whole:
+            return self._framed(AnyText("#", tuple(dict.fromkeys((style.trigger, *self._marks, *style.excludes)))))
+        begin = Regex("#", _other_beginnings([style.trigger]))
+        rest = AnyText("#", (*self._marks, *style.excludes))
+        return Repeated("#", Sequence("#", (begin, rest)), 0, 1)
 
     def _framed(self, text: Format) -> Format:
         """Free text with what has to stand around it; what ends the turn may be left to the token that does."""
@@ -208,12 +214,12 @@ class _Turn:
 
     def _text_and_calls(self, tools: list[Tool], parallel: bool) -> Format:
         style = self._style
-        if style.text is not None:
+        if style.text is not None or style.is_whole:
             return Or("#", (self._text(), self._calls(tools, parallel)))
         tags = self._tags(tools)
         if style.section is not None:
             tags = [self._section(tags, parallel)]
-        stop = style.section is not None or not parallel
+        stop = not parallel or (style.section is not None and style.section.is_last)
         return TriggeredTags("#", (style.trigger,), tuple(tags), False, stop, (*self._marks, *style.excludes))
 
     def _calls(self, tools: list[Tool], parallel: bool) -> Format:
@@ -235,6 +241,9 @@ class _Turn:
     def _tag(self, tool: Tool, before: str, between: str) -> Tag:
         """A call."""
         style, pointer = self._style, f"{tool.pointer}/{tool.keyword}"
+        if style.arguments in CALLS and not all(map(is_argument_name, tool.name.split("."))):
+            reason = f"a tool is called by an identifier of Python in the style {style.name}, not {tool.name!r}"
+            raise SchemaError(reason, f"{tool.pointer}/name")
         # A tag begins with text, up to the first pattern.
         (_, begin), *rest = pieces(before + tool.name + between)
         value = JsonSchema(
@@ -245,6 +254,7 @@ class _Turn:
             is_closed=self._closed,
             is_flexible=True,
             keyword="",
+            tool=tool.name,
         )
         content: Format = Sequence(pointer, (*_parts(rest, pointer), value)) if rest else value
         plain = tuple(end for end in style.ends if not any(is_pattern for is_pattern, _ in pieces(end)))

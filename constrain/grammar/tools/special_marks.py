@@ -60,9 +60,9 @@ class SpecialMarks:
         return self._triggered_tags(format) if isinstance(format, TriggeredTags) else format
 
     def _arguments(self, format: JsonSchema) -> Format:
-        if format.style == "json":
+        style = ARGUMENT_STYLES.get(format.style)
+        if style is None:
             return format
-        style = ARGUMENT_STYLES[format.style]
         if self._holds(style.before_key + style.after_key) or self._holds(style.after_end):
             raise ConstrainError(f"special tokens around the names of arguments are not supported ({format.style})")
         found = (place for mark in style.around_values() for place in self._pattern.findall(mark))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from constrain.errors import ConstrainError
+from constrain.grammar.structural_tags.styles import CALLS, JSON
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 
 NUMBER, ID = "{number}", "{id}"
@@ -44,11 +45,19 @@ class Reasoning:
 
 @dataclass(frozen=True)
 class Section:
-    """What stands around all calls of a turn, and between two of them."""
+    """What stands around all calls of a turn, and between two of them.
+
+    Attributes
+    ----------
+    begin, separator, end : str
+    is_last : bool
+        Whether the turn ends with it; otherwise text may follow, and further sections.
+    """
 
     begin: str
     separator: str
     end: str
+    is_last: bool = True
 
 
 @dataclass(frozen=True)
@@ -67,9 +76,11 @@ class ToolStyle:
     ends : tuple of str
         What stands behind the arguments.
     arguments : str
-        ``"json"``, or a style of structural_tags/styles.py.
+        ``"json"``, or a style of structural_tags/styles.py: ``"python"`` and ``"python_line"`` for calls in Python.
     trigger : str
         What never stands in free text, but begins the calls (or their section).
+    is_whole : bool
+        Whether a turn is either text or calls, as its beginning says: text only does not begin with the trigger then.
     section : Section, optional
         Without it each call stands alone in the text.
     separator : str
@@ -93,7 +104,8 @@ class ToolStyle:
     forms: tuple[tuple[str, str], ...]
     ends: tuple[str, ...]
     trigger: str
-    arguments: str = "json"
+    is_whole: bool = False
+    arguments: str = JSON
     section: Section | None = None
     separator: str = "\n"
     reasoning: Reasoning | None = None
@@ -104,14 +116,16 @@ class ToolStyle:
     def __post_init__(self) -> None:
         if not self.forms or not self.ends:
             raise ConstrainError(f"the style {self.name!r} has no {'ends' if self.forms else 'forms'} of calls")
-        needed = {"trigger": [self.trigger], "what stands before a name": [before for before, _ in self.forms]}
+        needed = {"trigger": [self.trigger]}
+        if self.section is None:
+            needed["what stands before a name"] = [before for before, _ in self.forms]
         if self.reasoning is not None:
             needed["the end of thoughts"] = [self.reasoning.end]
             needed["the beginning of thoughts"] = [self.reasoning.begin]
         if self.section is not None:
             needed["the beginning of a section"] = [self.section.begin]
             needed["the end of a section"] = [self.section.end]
-        if self.arguments != "json":
+        if self.arguments in ARGUMENT_STYLES:
             # Most styles are a list of arguments that goes on until its end.
             needed["the end of a call"] = [end.strip() for end in self.ends]
         for before, _ in self.forms:
@@ -120,8 +134,13 @@ class ToolStyle:
         for what, texts in needed.items():
             if not all(texts):
                 raise ConstrainError(f"the style {self.name!r}: {what} is empty")
-        if self.arguments != "json" and self.arguments not in ARGUMENT_STYLES:
-            known = ", ".join(("json", *ARGUMENT_STYLES))
+        if self.is_whole and (self.section is None or not self.section.begin.startswith(self.trigger)):
+            reason = "calls that are the whole turn stand in a section that begins with the trigger"
+            raise ConstrainError(f"the style {self.name!r}: {reason}")
+        if self.is_whole and self.text is not None:
+            raise ConstrainError(f"the style {self.name!r}: nothing stands around text where calls are the whole turn")
+        if self.arguments not in (JSON, *CALLS, *ARGUMENT_STYLES):
+            known = ", ".join((JSON, *CALLS, *ARGUMENT_STYLES))
             raise ConstrainError(f"the style {self.name!r}: arguments must be one of {known}, not {self.arguments!r}")
 
     def marks(self) -> list[str]:
@@ -131,8 +150,8 @@ class ToolStyle:
             found += [self.section.begin, self.section.separator, self.section.end]
         if self.reasoning is not None:
             found += [*self.reasoning.openings(), self.reasoning.end, self.reasoning.after]
-        if self.arguments != "json":
-            arguments = ARGUMENT_STYLES[self.arguments]
+        arguments = ARGUMENT_STYLES.get(self.arguments)
+        if arguments is not None:
             found += [arguments.before_key, arguments.after_key, *arguments.around_values()]
         return [*found, *(self.text or ())]
 

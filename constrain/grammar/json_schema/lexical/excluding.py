@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Notation, quoted
+from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Notation
 from constrain.grammar.json_schema.lexical.strings import Spelling
 from constrain.grammar.regular import Regular, complement, intersect
 from constrain.grammar.substrings import occurs_in
@@ -46,7 +46,9 @@ class _ExcludingNotation(Notation):
     def __init__(self, base: Notation, excludes: tuple[str, ...]) -> None:
         super().__init__(is_canonical=base.is_canonical, ensure_ascii=False, is_plain=base.is_plain)
         self.spelling = _Excluding(base.spelling, excludes)
-        self.string = quoted(self.spelling.body)
+        ((quote, _),) = base.quotes
+        self.quotes = ((quote, self.spelling),)
+        self.string = self.strings(lambda spelling: spelling.body)
 
 
 @lru_cache(maxsize=64)

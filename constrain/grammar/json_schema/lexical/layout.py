@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.derivatives import Automaton
-from constrain.grammar.json_schema.lexical.notation import Notation
-from constrain.grammar.json_schema.lexical.strings import string_before
+from constrain.grammar.json_schema.lexical.notation import Notation, Spell
+from constrain.grammar.json_schema.lexical.strings import Spelling, string_before
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regular import (
     EMPTY,
@@ -31,7 +31,6 @@ from constrain.grammar.regular import (
     without,
 )
 
-_QUOTE = literal('"')
 _WHITE_SPACE = byte_set(b" \t\n\r")
 
 MAX_INDENT = 96
@@ -55,11 +54,6 @@ ANY_SPACE = repeat(_WHITE_SPACE)
 # Steps of the search for white space in what a pattern matches.
 _SEARCH_LIMIT = 100_000
 
-NULL = literal("null")
-TRUE = literal("true")
-FALSE = literal("false")
-BOOLEAN = union(TRUE, FALSE)
-
 MAX_INDENTED_DEPTH = 24
 """How deep values may be nested where each level has its own indentation, and so its own rules."""
 
@@ -80,35 +74,45 @@ class Layout:
     ----------
     open_array, close_array, open_object, close_object : Regular
         Brackets, each with the white space before it.
+    first_array, first_object : Regular
+        The opening brackets of a text that is a value.
     empty_array, empty_object : Regular or None
         How a value without members is written, if that is not just the two brackets.
     any_keys : (Regular, Regular)
-        :meth:`key` and :meth:`next_key` of every name.
+        :meth:`keys` of every name.
     inner : Layout or None
         The layout of what stands in an array or object; None if nothing may be nested in it.
     """
 
+    tells_values = True
+    """Whether the values of a text can be read back from it."""
     is_json = True
-    """Whether values are written as JSON, so that they can be read back from a text."""
+    """Whether values are written as JSON."""
+    object_brackets = ("'{'", "'}'")
+    """What messages call the brackets of objects."""
 
     def __init__(self, gap: Regular, comma: Regular, colon: Regular, notation: Notation) -> None:
         self.gap = gap
         self.notation = notation
         self.comma = comma
         self.colon = colon
-        self._before_key, self._before_next_key = concat(gap, _QUOTE), concat(comma, gap, _QUOTE)
-        self._after_key = concat(_QUOTE, colon)
+        # What stands around the keys in each kind of quotes: of the first one, and of a later one.
+        self._around_keys = [
+            (concat(gap, quote), concat(comma, gap, quote), concat(quote, colon), spelling)
+            for quote, spelling in notation.quotes
+        ]
         self.open_array = concat(gap, literal("["))
         self.close_array = concat(gap, literal("]"))
         self.open_object = concat(gap, literal("{"))
         self.close_object = concat(gap, literal("}"))
+        self.first_array, self.first_object = literal("["), literal("{")
         self.empty_array: Regular | None = None
         self.empty_object: Regular | None = None
         self.inner: Layout | None = self
         # By identity: these are looked up for nearly every schema, and hashing a tree is not free.
-        body = notation.spelling.body
-        self.any_keys = (self.key(body), self.next_key(body))
-        common = (NULL, BOOLEAN, TRUE, FALSE, *notation.numbers.values(), notation.string)
+        self.any_keys = self.keys(lambda spelling: spelling.body)
+        words = (notation.null, notation.boolean, notation.true, notation.false)
+        common = (*words, *notation.numbers.values(), notation.string)
         self._common = {id(core): concat(gap, core) for core in common}
 
     def written_in(self, notation: Notation) -> Layout:
@@ -124,40 +128,59 @@ class Layout:
         """A scalar after white space."""
         return self._common.get(id(core)) or concat(self.gap, core)
 
-    def key(self, body: Regular) -> Regular:
-        """The key of an object's first member, with its colon."""
-        return frame(self._before_key, body, self._after_key)
+    @property
+    def key_spelling(self) -> Spelling:
+        """The first spelling that :meth:`keys` asks for."""
+        return self.notation.spelling
 
-    def next_key(self, body: Regular) -> Regular:
-        """The key of any later member, with the comma before it and its colon."""
-        return frame(self._before_next_key, body, self._after_key)
+    def keys(self, spell: Spell) -> tuple[Regular, Regular]:
+        """Keys with their colon: of an object's first member, and of any later one, with the comma before it."""
+        ways = []
+        for before, before_next, after, spelling in self._around_keys:
+            body = spell(spelling)
+            ways.append((frame(before, body, after), frame(before_next, body, after)))
+        if len(ways) == 1:
+            return ways[0]
+        first, following = zip(*ways, strict=True)
+        return union(*first), union(*following)
+
+    def as_json(self, value: bytes) -> bytes:
+        """The JSON of a value as it is written."""
+        return value
 
     def last_key(self, text: Callable[[int], bytes]) -> str:
         """The key that a text ends with; ``text(n)`` are its last ``n`` bytes, or more."""
         size = 256
         while True:
             data = text(size)
-            end = data.rfind(b'"')
+            # In any notation what follows is white space and a mark.
+            end = max(data.rfind(b'"'), data.rfind(b"'"))
             begin = string_before(data, end) if end >= 0 else -1
             if begin >= 0:
-                key: str = json.loads(data[begin : end + 1])
+                key: str = json.loads(self.as_json(data[begin : end + 1]))
                 return key
             if len(data) < size:
                 raise ValueError("the text does not end with a key")
             size = 4 * len(data)
 
+    @property
+    def has_pieces_of_keys(self) -> bool:
+        """Whether keys can be written in pieces: only if one beginning decides what they end with."""
+        return len(self._around_keys) == 1
+
     def pieces_of_keys(self, text: str, ends: bool) -> Regular:
         """A part of a name within a key; where the name ends, with the colon."""
-        body = self.notation.spelling.text(text)
-        return concat(body, self._after_key) if ends else body
+        ((_, _, after, spelling),) = self._around_keys
+        body = spelling.text(text)
+        return concat(body, after) if ends else body
 
     def pieces_of_first_keys(self, text: str, ends: bool) -> Regular:
         """The beginning of a name as that of an object's first key; where the name ends, with the colon."""
-        return concat(self._before_key, self.pieces_of_keys(text, ends))
+        return concat(self._around_keys[0][0], self.pieces_of_keys(text, ends))
 
     def pieces_of_next_keys(self, text: str, ends: bool) -> Regular:
         """The same for any later member, with the comma before it."""
-        return concat(self._before_next_key, self.pieces_of_keys(text, ends))
+        return concat(self._around_keys[0][1], self.pieces_of_keys(text, ends))
 
 
 def _indented(indent: int, depth: int, notation: Notation) -> Layout:
@@ -169,6 +192,7 @@ def _indented(indent: int, depth: int, notation: Notation) -> Layout:
     layout = Layout(EPSILON, concat(literal(","), inner_line), literal(": "), notation)
     layout.open_array, layout.close_array = concat(literal("["), inner_line), concat(line, literal("]"))
     layout.open_object, layout.close_object = concat(literal("{"), inner_line), concat(line, literal("}"))
+    layout.first_array, layout.first_object = layout.open_array, layout.open_object
     layout.empty_array, layout.empty_object = literal("[]"), literal("{}")
     layout.inner = _indented(indent, depth + 1, notation) if depth < MAX_INDENTED_DEPTH else None
     return layout
@@ -256,13 +280,12 @@ def _separator(text: str, mark: str) -> Regular:
 
 @lru_cache(maxsize=4096)
 def named_keys(layout: Layout, name: str) -> tuple[Regular, Regular]:
-    """:meth:`Layout.key` and :meth:`Layout.next_key` of a name."""
-    body = layout.notation.spelling.text(name)
-    return layout.key(body), layout.next_key(body)
+    """:meth:`Layout.keys` of a name."""
+    return layout.keys(lambda spelling: spelling.text(name))
 
 
 def other_keys(layout: Layout, names: Iterable[str]) -> tuple[Regular, Regular]:
-    """:meth:`Layout.key` and :meth:`Layout.next_key` of every name that is not in ``names``, however it is spelled.
+    """:meth:`Layout.keys` of every name that is not in ``names``, however it is spelled.
 
     Of a few names, the same objects each time.
     """
@@ -279,10 +302,9 @@ _MOST_KNOWN_NAMES = 64
 
 @lru_cache(maxsize=256)
 def _keys_without(layout: Layout, names: tuple[str, ...]) -> tuple[Regular, Regular]:
-    spelling = layout.notation.spelling
-    # Different names have no spelling in common, and nothing here is to be compared with anything.
-    excluded = union_of_distinct([spelling.text(name) for name in names])
-    if excluded is EMPTY:
-        return layout.any_keys
-    body = without(spelling.body, excluded)
-    return layout.key(body), layout.next_key(body)
+    def spell(spelling: Spelling) -> Regular:
+        # Different names have no spelling in common, and nothing here is to be compared with anything.
+        excluded = union_of_distinct([spelling.text(name) for name in names])
+        return spelling.body if excluded is EMPTY else without(spelling.body, excluded)
+
+    return layout.keys(spell)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import get_args
 
 from constrain.grammar.json_schema.lexical.numbers import ANY_NUMBER, PLAIN_NUMBER, NumberForm, number_language
 from constrain.grammar.json_schema.lexical.strings import ALL_ESCAPES, Spelling, spelling_for
-from constrain.grammar.regular import Regular, concat, literal
+from constrain.grammar.regular import Regular, concat, literal, union
 from constrain.grammar.schema_options import UnicodeEscapes
 
 _QUOTE = literal('"')
 
+NULL = literal("null")
+TRUE = literal("true")
+FALSE = literal("false")
+BOOLEAN = union(TRUE, FALSE)
 
-def quoted(body: Regular) -> Regular:
-    """A JSON string with this between its quotes."""
-    return concat(_QUOTE, body, _QUOTE)
+Spell = Callable[[Spelling], Regular]
+"""A set of strings as a function: how its members may be written in a spelling, without quotes."""
 
 
 class Notation:
@@ -37,9 +41,14 @@ class Notation:
     is_usual : bool
         Whether numbers of the schema are written as all others are.
     spelling : Spelling
+    quotes : tuple of (Regular, Spelling)
+        What may stand around a string, each with the spelling between two of it.  The first is ``spelling``.
     string : Regular
     numbers : dict of NumberForm to Regular
+    null, true, false, boolean : Regular
     """
+
+    null, true, false, boolean = NULL, TRUE, FALSE, BOOLEAN
 
     def __init__(
         self,
@@ -54,12 +63,21 @@ class Notation:
         self.is_plain = is_plain
         self.is_usual = not is_canonical and not is_plain
         self.spelling: Spelling = spelling_for(is_canonical, ensure_ascii, numbered, escapes)
-        self.string = quoted(self.spelling.body)
+        self.quotes: tuple[tuple[Regular, Spelling], ...] = ((_QUOTE, self.spelling),)
+        self.string = self.strings(_any_text)
         self.numbers = {
             NumberForm.ANY: PLAIN_NUMBER if is_plain else ANY_NUMBER,
             NumberForm.INTEGRAL: number_language(NumberForm.INTEGRAL, is_plain=is_plain),
             NumberForm.NO_FRACTION: number_language(NumberForm.NO_FRACTION),
         }
+
+    def strings(self, spell: Spell) -> Regular:
+        """Strings, in quotes."""
+        return union(*(concat(quote, spell(spelling), quote) for quote, spelling in self.quotes))
+
+
+def _any_text(spelling: Spelling) -> Regular:
+    return spelling.body
 
 
 @lru_cache(maxsize=64)

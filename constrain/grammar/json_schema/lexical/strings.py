@@ -97,7 +97,7 @@ class Spelling:
         return union(
             encode(common(points, self._raw)),
             concat(literal("\\"), _one_byte("".join(shorts).encode())),
-            concat(literal("\\u"), _hexadecimal(common(numbered, _BASIC), 4, self._either_case)),
+            concat(literal("\\u"), hexadecimal(common(numbered, _BASIC), 4, self._either_case)),
             _surrogate_pairs(common(numbered, _ASTRAL), self._either_case),
         )
 
@@ -109,7 +109,7 @@ class Spelling:
         if escape is not None:
             ways.append(concat(literal("\\"), _one_byte(escape.encode())))
         if _holds(self._numbered, point):
-            ways.append(concat(literal("\\u"), _hexadecimal(alone, 4, self._either_case)))
+            ways.append(concat(literal("\\u"), hexadecimal(alone, 4, self._either_case)))
         return union(*ways)
 
     @lru_cache(maxsize=4096)  # noqa: B019
@@ -160,9 +160,9 @@ def _surrogate_pairs(points: CodePoints, either_case: bool) -> Regular:
         *(
             concat(
                 literal("\\u"),
-                _hexadecimal(tuple((0xD800 + first, 0xD800 + last) for first, last in sorted(highs)), 4, either_case),
+                hexadecimal(tuple((0xD800 + first, 0xD800 + last) for first, last in sorted(highs)), 4, either_case),
                 literal("\\u"),
-                _hexadecimal(tuple((0xDC00 + first, 0xDC00 + last) for first, last in lows), 4, either_case),
+                hexadecimal(tuple((0xDC00 + first, 0xDC00 + last) for first, last in lows), 4, either_case),
             )
             for lows, highs in by_low.items()
         )
@@ -170,7 +170,7 @@ def _surrogate_pairs(points: CodePoints, either_case: bool) -> Regular:
 
 
 @lru_cache(maxsize=4096)
-def _hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular:
+def hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular:
     """The numbers of a set (ranges below ``16 ** digits``) in that many hexadecimal digits: small, or either case."""
     if digits == 0:
         return literal("")
@@ -191,7 +191,7 @@ def _hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular
         *(
             concat(
                 _one_byte((leading + leading.upper() * either_case).encode()),
-                _hexadecimal(rest, digits - 1, either_case),
+                hexadecimal(rest, digits - 1, either_case),
             )
             for rest, leading in by_rest.items()
         )
@@ -230,8 +230,9 @@ def is_text(value: str) -> bool:
 
 def string_before(data: bytes, quote: int) -> int:
     """Where the string begins that the quote at ``quote`` ends; -1 if before the data."""
+    mark = data[quote : quote + 1]
     while True:
-        quote = data.rfind(b'"', 0, quote)
+        quote = data.rfind(mark, 0, quote)
         if quote < 0:
             return -1
         before = quote

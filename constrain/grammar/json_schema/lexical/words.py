@@ -14,6 +14,7 @@ from functools import cache
 
 from constrain.grammar.json_schema.lexical.notation import all_notations
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
+from constrain.grammar.json_schema.lexical.python_literals import PythonNotation
 from constrain.grammar.regular import (
     EPSILON,
     ByteSet,
@@ -77,7 +78,7 @@ def _key(progress: Progress, whole: Regular) -> Words:
 def _scalar(progress: Progress, whole: Regular) -> Words:
     parts = progress.lexeme.parts if isinstance(progress.lexeme, Concat) else (progress.lexeme,)
     core = concat(*parts[1:]) if _is_gap(parts[0]) else progress.lexeme
-    is_string = _last_bytes(whole).endswith(b'"')
+    is_string = _ends_in_quote(whole)
     name = _kinds().get(core, "")
     if not name and progress.name.startswith("a string with"):
         # What the name quotes it has escaped, which makes patterns hard to read.
@@ -88,8 +89,10 @@ def _scalar(progress: Progress, whole: Regular) -> Words:
         name = ("a string" if is_string else "a number") + f" as {progress.name} says" * progress.name.startswith("#")
     if not progress.begun:
         return Words("", (name,))
-    if is_string and progress.first & _QUOTE:
-        return Words("", ("'\"'",) if progress.first == _QUOTE else (f"more of {name}", "'\"'"))
+    end = b"" if progress.rest is None else _last_bytes(progress.rest)[-1:]
+    if is_string and end and progress.first & 1 << end[0]:
+        mark = repr(end.decode())
+        return Words("", (mark,) if progress.first == 1 << end[0] else (f"more of {name}", mark))
     if core in _kinds():
         return Words("", (f"more of {name}",))
     return Words("", (f"{next_words(progress)} (more of {name})",))
@@ -102,7 +105,7 @@ def _kinds() -> dict[Regular, str]:
     return {
         **{each.numbers[form]: "an integer" for each in every for form in NumberForm},
         **{each.numbers[NumberForm.ANY]: "a number" for each in every},
-        **{each.string: "a string" for each in every},
+        **{each.string: "a string" for each in (*every, PythonNotation(("None", "True", "False")))},
     }
 
 
@@ -122,6 +125,14 @@ def _last_bytes(whole: Regular) -> bytes:
     """The literal that a language ends with."""
     end = whole.parts[-1] if isinstance(whole, Concat) else whole
     return end.data if isinstance(end, Literal) else b""
+
+
+def _ends_in_quote(whole: Regular) -> bool:
+    """Whether all texts of a language end in a quote, of one kind or another."""
+    end = whole.parts[-1] if isinstance(whole, Concat) else whole
+    if isinstance(end, Union):
+        return all(map(_ends_in_quote, end.parts))
+    return isinstance(end, Literal) and end.data.endswith((b'"', b"'"))
 
 
 def _is_gap(part: Regular) -> bool:

@@ -103,8 +103,9 @@ def _plain(value: Any) -> Instance:
 def last_value(text: Callable[[int], bytes]) -> bytes:
     """The value before the last character of a text that is not white space: a comma between two items.
 
-    ``text(n)`` are the last ``n`` bytes of the text, or more.  It is read backwards, from outside of any string, so
-    a quote ends a string, and the quote that begins it is the last one without a backslash of its own.
+    It is written as JSON or Python writes it.  ``text(n)`` are the last ``n`` bytes of the text, or more.  It is read
+    backwards, from outside of any string, so a quote ends a string, and the quote that begins it is the last one of its
+    kind without a backslash of its own.
     """
     size = 256
     while True:
@@ -125,7 +126,7 @@ def _find_value(data: bytes) -> bytes | None:
     depth = 0
     while place > 0:
         byte = data[place - 1]
-        if byte == 0x22:
+        if byte in b"\"'":
             begin = string_before(data, place - 1)
             if begin < 0:
                 return None
@@ -140,7 +141,7 @@ def _find_value(data: bytes) -> bytes | None:
             place -= 1
             if depth == 0:
                 return data[place:end]
-        elif depth == 0 and byte not in b"-+.0123456789aeEflnrstu":
+        elif depth == 0 and byte not in b"-+.0123456789aeEfFlnNorstTu":
             return data[place:end]
         else:
             place -= 1

@@ -314,7 +314,7 @@ def _kinds_of_items(node: ArrayNode) -> list[Handle]:
 
 def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | None:
     """What in the items rules cannot be made for, that tell different values apart; and where."""
-    if not context.layout.is_json:
+    if not context.layout.tells_values:
         return "endlessly many values, in arguments that are not JSON", node.pointer
     known = context.told_apart
     todo = [handle for handle in _kinds_of_items(node) if handle not in known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -44,6 +45,12 @@ def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     return tails
 
 
+def _close(context: Context) -> Symbol:
+    """The closing brace."""
+    layout = context.layout
+    return context.builder.lexeme(layout.close_object, layout.object_brackets[1])
+
+
 def _many_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """The members of an object that has thousands of names, and no others."""
     builder = context.builder
@@ -54,7 +61,7 @@ def _many_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
             members[name] = Member(value, name in node.required)
         elif name in node.required:
             return _missing(context, node, name, handle)
-    close = builder.lexeme(context.layout.close_object, "'}'")
+    close = _close(context)
     tails: list[Right] = [] if node.required else [(close,)]
     if members:
         symbol = context.unfolded(ManyMembers(builder, context.layout, members, close), node.pointer)
@@ -67,15 +74,15 @@ def _many_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
 
 
 def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
-    many = len(node.properties) >= MANY_MEMBERS and context.layout.close_object is not EPSILON
+    many = len(node.properties) >= MANY_MEMBERS and context.layout.has_pieces_of_keys
     if many and not context.any_order and context.value(node.additional) is None:
         return _many_tails(context, node)
     # This loop goes over every property there is.
     builder, layout, pointer, required_names = context.builder, context.layout, node.pointer, node.required
-    lexeme, add, nonterminal, value_of = builder.lexeme, builder.add, builder.nonterminal, context.member
+    add, nonterminal, value_of = builder.add, builder.nonterminal, context.member
     # A name's two languages are the same two objects every time.
     key_lexeme = builder.own_lexeme
-    close = lexeme(layout.close_object, "'}'")
+    close = _close(context)
     members: Right = ()
     # Whether no member at all is possible so far.
     may_be_empty = True
@@ -183,7 +190,7 @@ def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Confli
 
 def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """A state for all that decides how the object may go on."""
-    builder, layout = context.builder, context.layout
+    builder = context.builder
     names = _named_members(context, node)
     if isinstance(names, Conflict):
         return names
@@ -203,7 +210,7 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     # A name that was passed by does not come any more: the other keys have to be enough.
     states = [state for state in states if state.members + further >= low]
     tails: list[Right] = []
-    close = builder.lexeme(layout.close_object, "'}'")
+    close = _close(context)
     position = len(names)
     todo = deque(states)
     if others and high is not None and not node.some:
@@ -233,7 +240,7 @@ def _repeated_tails(
 ) -> list[Right]:
     """Where only the number of further members matters: a repetition, whose rules are few however great the number."""
     builder = context.builder
-    close = builder.lexeme(context.layout.close_object, "'}'")
+    close = _close(context)
     pairs = [(one, context.value(one.handle)) for one in others]
     first = builder.choice([(one.first_key, value) for one, value in pairs if value is not None])
     following = builder.choice([(one.next_key, value) for one, value in pairs if value is not None])
@@ -314,7 +321,6 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
     """The keys without a name in the schema, class by class; and how many there are, up to where that matters."""
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
     layout, lexeme = context.layout, context.builder.distinct_key
-    spelling = layout.notation.spelling
     classes = key_classes(node)
     possible = [each for each in classes if _has_value(context, each[1])]
     further = _count_further(possible, 0 if node.low is None else node.low.value - len(node.required))
@@ -328,8 +334,7 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
         if keys == rest:
             first, following = other_keys(layout, sorted(names))
         else:
-            body = spelled(keys, spelling)
-            first, following = layout.key(body), layout.next_key(body)
+            first, following = layout.keys(partial(spelled, keys))
         members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False, most))
         is_endless = is_inexhaustible(keys)
         if not is_endless:
@@ -423,9 +428,8 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
 
 
 def _any_order(context: Context, node: ObjectNode, names: list[_Member], others: list[_Member]) -> AnyOrder:
-    close = context.layout.close_object
     order = AnyOrder(
-        None if close is EPSILON else context.builder.lexeme(close, "'}'"),
+        None if context.layout.close_object is EPSILON else _close(context),
         0 if node.low is None else node.low.value,
         None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value,
         len(node.some),
@@ -472,8 +476,7 @@ def _unique_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
         count = None if is_inexhaustible(each) else count_keys(each, MOST_COUNTED)
         if count == 0:
             continue
-        body = spelled(each, layout.notation.spelling)
-        first, following = builder.lexeme(layout.key(body), "key"), builder.lexeme(layout.next_key(body), "key")
+        first, following = (builder.lexeme(key, "key") for key in layout.keys(partial(spelled, each)))
         keys[len(names) + len(others)] = KeysOfClass(each, None if count == MOST_COUNTED else count)
         others.append(_Member(first, following, handle, (), False, None))
         further += MOST_COUNTED if count is None else count
@@ -486,7 +489,7 @@ def _unique_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     context.makes_lexemes = True
     members = context.unfolded(UniqueMembers(order, keys, layout, in_order=not context.any_order), node.pointer)
     # What it derives at least, which tells whether it derives anything.
-    close: Right = (builder.lexeme(layout.close_object, "'}'"),)
+    close: Right = (_close(context),)
     required = [(one.first_key, context.value(one.handle)) for one in names if one.required]
     any_one = [[(one.first_key, context.value(one.handle))] for one in (*names, *others)]
     for least in [required] if required else any_one:

@@ -19,7 +19,7 @@ from constrain.grammar.json_schema.document.document import Document
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.idn.a_labels import HostNames
 from constrain.grammar.json_schema.lexical.idn.hostnames import idn_hostname
-from constrain.grammar.json_schema.lexical.layout import BOOLEAN, MAX_INDENTED_DEPTH, NULL, Layout
+from constrain.grammar.json_schema.lexical.layout import MAX_INDENTED_DEPTH, Layout
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.json_schema.lexical.texts import HOST_NAME, Format, is_regular
@@ -42,7 +42,7 @@ from constrain.grammar.json_schema.text_dependent.counted_multiples import Count
 from constrain.grammar.json_schema.writing.context import Right
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.writing.scalars import is_regular_number, plain_scalar, scalar, scalar_name
-from constrain.grammar.regular import Empty, Regular, literal
+from constrain.grammar.regular import Empty, Regular
 from constrain.grammar.rules_on_demand import Template, UnfoldingMaker
 from constrain.limits import spend
 
@@ -137,20 +137,23 @@ class RuleWriter:
 
     def write_root(self) -> Symbol:
         """The nonterminal of the values of the document's root, without white space before them."""
+        normal = self.root()
+        return self.write_nodes(normal.nodes, normal.conflict)
+
+    def write_nodes(self, alternatives: tuple[Node, ...], conflict: Conflict | None) -> Symbol:
+        """The same for some of the root's alternatives; ``conflict`` says why there is nothing else."""
         builder = self.builder
         start = builder.nonterminal("#")
-        normal = self.root()
-        conflict = normal.conflict
-        listed, nodes = self._listed(normal.nodes, self.layout, is_root=True)
+        listed, nodes = self._listed(alternatives, self.layout, is_root=True)
         if listed is not None:
             builder.add(start, (listed,))
         for node in nodes:
             if isinstance(node, (ArrayNode, ObjectNode)):
-                bracket = "[" if isinstance(node, ArrayNode) else "{"
-                language = literal(bracket)
-                if self.layout.empty_array is not None:
-                    language = self.layout.open_array if isinstance(node, ArrayNode) else self.layout.open_object
-                self._queue.append((start, builder.lexeme(language, repr(bracket)), node, self.layout))
+                if isinstance(node, ArrayNode):
+                    bracket = builder.lexeme(self.layout.first_array, "'['")
+                else:
+                    bracket = builder.lexeme(self.layout.first_object, self.layout.object_brackets[0])
+                self._queue.append((start, bracket, node, self.layout))
             else:
                 symbol = self._scalar(node, _nothing_before)
                 if isinstance(symbol, Conflict):
@@ -254,7 +257,7 @@ class RuleWriter:
         # All of these are the layout's own objects.
         add, lexeme = builder.add, builder.own_lexeme
         value, an_object, an_array = builder.nonterminal(), builder.nonterminal("#"), builder.nonterminal("#")
-        for core in (notation.string, notation.numbers[NumberForm.ANY], BOOLEAN, NULL):
+        for core in (notation.string, notation.numbers[NumberForm.ANY], notation.boolean, notation.null):
             add(value, (lexeme(layout.value(core), "#"),))
         add(value, (an_object,))
         add(value, (an_array,))

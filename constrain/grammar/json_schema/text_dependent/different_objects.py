@@ -142,8 +142,7 @@ class ObjectAutomaton:
 
     def key_of_class(self, keys: Text) -> tuple[Regular, Regular]:
         """The keys of a class, as the first of an object and as a later one."""
-        body = spelled(keys, self._layout.notation.spelling)
-        return self._layout.key(body), self._layout.next_key(body)
+        return self._layout.keys(partial(spelled, keys))
 
     def named_key(self, name: str) -> tuple[Regular, Regular]:
         """The key of a name, likewise."""
@@ -202,8 +201,7 @@ class ObjectAutomaton:
             if not state.is_same and self._can_end(after):
                 rest = every(keys, without(Words(frozenset(names)))) if names else keys
                 if not names or few_words(rest, 1):
-                    body = spelled(rest, self._layout.notation.spelling)
-                    key = self._key((self._layout.key(body), self._layout.next_key(body)), "key", state)
+                    key = self._key(self.key_of_class(rest), "key", state)
                     symbols = self._values.any(self._layout, handle)
                     further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
         return ends, further

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.json_schema.lexical.constants import constant
-from constrain.grammar.json_schema.lexical.notation import Notation, quoted
+from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.numbers import MODERATE_NUMBER
 from constrain.grammar.json_schema.lexical.strings import is_text
-from constrain.grammar.json_schema.lexical.texts import GrowingWords, without
+from constrain.grammar.json_schema.lexical.texts import GrowingWords, spelled, without
 from constrain.grammar.json_schema.normal.instances import Instance, Number, decimal
 from constrain.grammar.json_schema.normal.nodes import Conflict, NumberNode, StringNode, Term
 from constrain.grammar.json_schema.writing.scalars import (
@@ -72,16 +72,20 @@ class KnownStrings:
 
     def same(self, values: PersistentSet[Instance]) -> tuple[Regular, str]:
         """Those of some values that the node has, and a name."""
-        return quoted(values.derived(self._begin, self._step).language), self._node.pointer
+        return self._strings(values.derived(self._begin, self._step)), self._node.pointer
 
     def different(self, values: PersistentSet[Instance]) -> tuple[Regular, str]:
         """The values of the node that are none of some, and a name."""
         if self._all is not None:
-            return quoted(values.derived(self._begin_all, self._step_left).language), self._node.pointer
+            return self._strings(values.derived(self._begin_all, self._step_left)), self._node.pointer
         words = GrowingWords(values.derived(self._begin, self._step), self._notation.spelling)
         node = replace(self._node, terms=(*self._node.terms, Term(without(words), self._node.pointer)))
         language = scalar(node, self._refuse, self._notation)
         return EMPTY if isinstance(language, Conflict) else language, scalar_name(node)
+
+    def _strings(self, tree: GrowingTree) -> Regular:
+        words = GrowingWords(tree, self._notation.spelling)
+        return self._notation.strings(lambda spelling: spelled(words, spelling))
 
     def _begin(self) -> GrowingTree:
         return GrowingTree(self._notation.spelling.text)

@@ -107,7 +107,7 @@ class _Automaton:
     def close(self, state: _Items, edge: Hashable, text: TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
         assert state.items is not None
-        return _Items(self._counted(state.size + 1), state.items.plus(instance(last_value(text))))
+        return _Items(self._counted(state.size + 1), state.items.plus(instance(self._layout.as_json(last_value(text)))))
 
     def least(self, state: _Items, costs: Costs) -> int:
         """What it costs to repeat an item, or behind that the items that must still come."""

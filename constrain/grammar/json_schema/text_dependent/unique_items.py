@@ -238,7 +238,7 @@ class _Automaton:
         index = state.size + 1
         if self._high is None:
             index = min(index, self._enough)
-        return _Items(index, edge, state.items.plus(instance(last_value(text))))
+        return _Items(index, edge, state.items.plus(instance(self._template.layout.as_json(last_value(text)))))
 
     def least(self, state: _Items, costs: Costs) -> int:
         """What it costs to end with the next item, or if that cannot be the last, with as few as possible."""

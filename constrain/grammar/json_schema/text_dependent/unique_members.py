@@ -13,10 +13,11 @@ from typing import NamedTuple
 from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.json_schema.lexical.texts import Text, contains, spelled
+from constrain.grammar.json_schema.lexical.strings import Spelling
+from constrain.grammar.json_schema.lexical.texts import GrowingWords, Text, contains, spelled
 from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Members, MembersInAnyOrder
 from constrain.grammar.persistent import PersistentSet
-from constrain.grammar.regular import complement, intersect
+from constrain.grammar.regular import Regular, complement, intersect
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata
 
 MOST_COUNTED = 10_000
@@ -139,10 +140,14 @@ class _Automaton:
         keys, most = self._keys[member]
         if most is not None and sum(contains(keys, name) for name in seen) >= most:
             return None
-        spelling = self._layout.notation.spelling
-        tree: GrowingTree = seen.derived(lambda: GrowingTree(spelling.text), _add)
-        body = intersect(spelled(keys, spelling), complement(tree.language))
-        return self._unfolding.lexeme(self._layout.key(body) if is_empty else self._layout.next_key(body), "key")
+        main = self._layout.key_spelling
+        tree: GrowingTree = seen.derived(lambda: GrowingTree(main.text), _add)
+        words = GrowingWords(tree, main)
+
+        def spell(spelling: Spelling) -> Regular:
+            return intersect(spelled(keys, spelling), complement(spelled(words, spelling)))
+
+        return self._unfolding.lexeme(self._layout.keys(spell)[0 if is_empty else 1], "key")
 
     def follow(self, state: _State | _Value, edge: int) -> Hashable:
         """The state behind an edge; behind a key, what a mask may take for it."""

@@ -30,7 +30,7 @@ from constrain.grammar.json_schema.normal.nodes import (
 from constrain.grammar.json_schema.normal.values import number_as_written
 from constrain.grammar.json_schema.writing.scalars import scalar
 from constrain.grammar.prefix_tree import Sequences
-from constrain.grammar.regular import EMPTY, Regular, literal
+from constrain.grammar.regular import EMPTY, Regular
 from constrain.limits import spend
 
 MIN_LISTED = 16
@@ -79,9 +79,6 @@ def listed_language(
     return texts.sequences.tree(found) if found else EMPTY
 
 
-_ROOT_ARRAY, _ROOT_OBJECT = literal("["), literal("{")
-
-
 class _Texts:
     """What values look like, as texts of :class:`~constrain.grammar.prefix_tree.Sequences`."""
 
@@ -98,8 +95,8 @@ class _Texts:
         empty = layout.empty_object if is_object else layout.empty_array
         if not value and empty is not None:
             return self.sequences.text(empty)
-        if is_root and empty is None:
-            opening = _ROOT_OBJECT if is_object else _ROOT_ARRAY
+        if is_root:
+            opening = layout.first_object if is_object else layout.first_array
         else:
             opening = layout.open_object if is_object else layout.open_array
         parts = [self.sequences.character(opening)]

@@ -11,9 +11,8 @@ from constrain.grammar.ir import PlacedName
 from constrain.grammar.json_schema.document.document import Location
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.constants import constant
-from constrain.grammar.json_schema.lexical.layout import BOOLEAN, FALSE, NULL, TRUE
 from constrain.grammar.json_schema.lexical.multiples import multiples
-from constrain.grammar.json_schema.lexical.notation import Notation, quoted
+from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.numbers import (
     MODERATE_NUMBER,
     PLAIN_INTEGER,
@@ -23,7 +22,7 @@ from constrain.grammar.json_schema.lexical.numbers import (
     is_integral,
     number_language,
 )
-from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
+from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Length, every, spelled
 from constrain.grammar.json_schema.normal.nodes import (
     BooleanNode,
@@ -63,7 +62,7 @@ def plain_scalar(handle: Handle, notation: Notation) -> Regular | None:
     kind = schema.get("type")
     listed = schema.get("enum")
     if listed is not None:
-        return _plain_words(listed, notation.spelling) if kind is None or kind == "string" else None
+        return _plain_words(listed, notation) if kind is None or kind == "string" else None
     if type(kind) is not str:
         return None
     if kind == "string":
@@ -73,29 +72,29 @@ def plain_scalar(handle: Handle, notation: Notation) -> Regular | None:
     if kind == "number":
         return notation.numbers[NumberForm.ANY]
     if kind == "boolean":
-        return BOOLEAN
-    return NULL if kind == "null" else None
+        return notation.boolean
+    return notation.null if kind == "null" else None
 
 
-def _plain_words(values: Any, spelling: Spelling) -> Regular | None:
+def _plain_words(values: Any, notation: Notation) -> Regular | None:
     if type(values) is not list or not values:
         return None
     for value in values:
         if type(value) is not str or not is_text(value):
             return None
-    return _words(tuple(values), spelling)
+    return _words(tuple(values), notation)
 
 
 @lru_cache(maxsize=1024)
-def _words(values: tuple[str, ...], spelling: Spelling) -> Regular:
+def _words(values: tuple[str, ...], notation: Notation) -> Regular:
     """One of these strings."""
-    return quoted(spelling.any_of(values))
+    return notation.strings(lambda spelling: spelling.any_of(values))
 
 
 @lru_cache(maxsize=1024)
-def _of_length(low: int, high: int | None, spelling: Spelling) -> Regular:
+def _of_length(low: int, high: int | None, notation: Notation) -> Regular:
     """Strings of so many characters."""
-    return quoted(spelling.of_length(low, high))
+    return notation.strings(lambda spelling: spelling.of_length(low, high))
 
 
 def scalar(node: Node, refuse: Refuse, notation: Notation) -> Regular | Conflict:
@@ -106,10 +105,10 @@ def scalar(node: Node, refuse: Refuse, notation: Notation) -> Regular | Conflict
         return _number(node, refuse, notation)
     if isinstance(node, BooleanNode):
         if len(node.values) == 2:
-            return BOOLEAN
-        return TRUE if node.values[0] else FALSE
+            return notation.boolean
+        return notation.true if node.values[0] else notation.false
     assert isinstance(node, NullNode)
-    return NULL
+    return notation.null
 
 
 def scalar_name(node: Node) -> PlacedName:
@@ -131,17 +130,16 @@ def _scalar_name(node: Node) -> str:
 
 
 def _string(node: StringNode, notation: Notation) -> Regular:
-    spelling = notation.spelling
     if node.values is not None:
-        return _words(node.values, spelling)
+        return _words(node.values, notation)
     texts = [term.text for term in node.terms]
     if node.low is not None or node.high is not None:
         low = 0 if node.low is None else node.low.value
         high = None if node.high is None else node.high.value
         if not texts:
-            return _of_length(low, high, spelling)
+            return _of_length(low, high, notation)
         texts.append(Length(low, high))
-    return quoted(spelled(every(*texts), spelling)) if texts else notation.string
+    return notation.strings(lambda spelling: spelled(every(*texts), spelling)) if texts else notation.string
 
 
 # -- numbers -------------------------------------------------------------------------------------

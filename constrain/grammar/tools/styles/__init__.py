@@ -23,14 +23,18 @@ from constrain.grammar.tools.styles import (
     hermes,
     hy3,
     kimi_k2,
+    lfm2,
     llama3,
     llama3_python_tag,
+    llama4_python_start,
+    llama4_pythonic,
     longcat_flash,
     minimax_m1,
     minimax_m2,
     mistral,
     mistral_args,
     nemotron_nano_v2,
+    olmo3,
     openai_harmony,
     phi4,
     qwen3,
@@ -71,6 +75,10 @@ _MODULES = (
     command4,
     hy3,
     longcat_flash,
+    llama4_pythonic,
+    llama4_python_start,
+    lfm2,
+    olmo3,
 )
 
 STYLES: dict[str, ToolStyle] = {module.STYLE.name: module.STYLE for module in _MODULES}
@@ -91,5 +99,7 @@ ALIASES: dict[str, str] = {
     "granite4": "hermes",
     "nemotron3": "qwen3_coder",
     "hunyuan": "hy3",
+    "pythonic": "llama4_pythonic",
+    "lfm2.5": "lfm2",
 }
 """Other names of some of them."""

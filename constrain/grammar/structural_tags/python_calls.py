@@ -1,0 +1,106 @@
+"""The arguments of a call as Python writes them: ``(city="Oslo", days=3, tags=["a"], deep=None)``.
+
+They are an object in parentheses whose keys are names of arguments; what stands in it are Python's literals.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from keyword import iskeyword, kwlist
+
+from constrain.grammar.ir import Symbol
+from constrain.grammar.json_schema.document.places import Never
+from constrain.grammar.json_schema.lexical.layout import USUAL_GAP, USUAL_GAP_BEFORE_MARK, Layout
+from constrain.grammar.json_schema.lexical.notation import Spell
+from constrain.grammar.json_schema.lexical.python_literals import PythonLayout, PythonNotation
+from constrain.grammar.json_schema.lexical.strings import Spelling
+from constrain.grammar.json_schema.lexical.texts import Pattern, Text, Words, every, without
+from constrain.grammar.json_schema.normal.few_values import members_of
+from constrain.grammar.json_schema.normal.key_classes import other_classes
+from constrain.grammar.json_schema.normal.nodes import KeyRule, Node, ObjectNode
+from constrain.grammar.json_schema.rules.rules import RuleWriter
+from constrain.grammar.regular import Regular, concat, literal, repeat
+from constrain.grammar.structural_tags.argument_values import Names, objects_of_root
+from constrain.grammar.structural_tags.styles import CALLS, PYTHON
+
+_NAME = Names({}, "")
+_LAST_NAME = re.compile(rb"([^\s(,=]+)\s*=$")
+# Arguments that the schema does not name have ASCII names: Python takes some others for the same.
+_NO_NAME: Text = without(every(Pattern("^[A-Za-z_][A-Za-z0-9_]*$"), without(Words(frozenset(kwlist)))))
+
+
+def is_argument_name(name: str) -> bool:
+    """Whether Python reads a text as a name, and as that name."""
+    return name.isidentifier() and not iskeyword(name) and unicodedata.normalize("NFKC", name) == name
+
+
+class CallLayout(PythonLayout):
+    """How the arguments of a call stand one after the other.
+
+    Parameters
+    ----------
+    gap : Regular
+        White space before each token.
+    notation : PythonNotation
+    """
+
+    def __init__(self, gap: Regular, notation: PythonNotation) -> None:
+        comma, colon, equals = (concat(USUAL_GAP_BEFORE_MARK, literal(mark)) for mark in ",:=")
+        super().__init__(gap, comma, equals, notation)
+        self.first_object = self.open_object = literal("(")
+        self.close_object = concat(gap, literal(")"))
+        self.inner = PythonLayout(gap, comma, colon, notation)
+
+    has_pieces_of_keys = False
+    object_brackets = ("'('", "')'")
+
+    @property
+    def key_spelling(self) -> Spelling:
+        """How names are written."""
+        return _NAME
+
+    def keys(self, spell: Spell) -> tuple[Regular, Regular]:
+        """Names with the equals sign behind them; and the same behind another argument."""
+        key = concat(self.gap, spell(_NAME), self.colon)
+        return key, concat(self.comma, key)
+
+    def last_key(self, text: Callable[[int], bytes]) -> str:
+        """The name that a text ends with."""
+        size = 256
+        while True:
+            data = text(size)
+            found = _LAST_NAME.search(data)
+            if found is not None and found.start() > 0:
+                return found.group(1).decode()
+            if len(data) < size:
+                raise ValueError("the text does not end with the name of an argument")
+            size = 4 * len(data)
+
+
+@lru_cache(maxsize=len(CALLS))
+def call_layout(style: str) -> Layout:
+    """The one layout of a style of :data:`~.styles.CALLS`, made when it is first asked for."""
+    if style == PYTHON:
+        return CallLayout(USUAL_GAP, PythonNotation(("None", "True", "False")))
+    return CallLayout(repeat(literal(" "), 0, 2), PythonNotation(("null", "true", "false")))
+
+
+def write_call(writer: RuleWriter, tool: str) -> Symbol:
+    """The symbol of the arguments of a tool that are valid for the document's root, with their parentheses."""
+    return writer.write_nodes(tuple(_named(writer, node, tool) for node in objects_of_root(writer)), None)
+
+
+def _named(writer: RuleWriter, node: ObjectNode, tool: str) -> Node:
+    """An alternative whose members are arguments; those without a name in the schema have names of Python."""
+    for name, handle in members_of(node):
+        if not is_argument_name(name) and (name in node.required or writer.normal(handle).nodes):
+            pointer = handle[0].pointer if handle else node.required.get(name, node.pointer)
+            writer.refuse(f"the property {name!r} of {tool!r} cannot be an argument: it is no name in Python", pointer)
+    if not any(writer.normal(handle).nodes for _, handle in other_classes(node)):
+        return node
+    never = Never(node.pointer, "an argument has a name of Python").handle
+    return replace(node, rules=(*node.rules, KeyRule(_NO_NAME, never)))

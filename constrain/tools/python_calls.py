@@ -1,0 +1,76 @@
+"""The arguments of a call in Python, read back as JSON values: what :func:`ast.literal_eval` makes of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+_STRING = re.compile(
+    r"""(?P<prefix>[A-Za-z]{0,2})(?P<quote>\"""|'''|"|')(?P<body>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)""", re.DOTALL
+)
+_ESCAPE = re.compile(r"\\(?:(?P<octal>[4-7][0-7]{2})|(?P<sign>.))", re.DOTALL)
+_KNOWN_ESCAPES = "\n\r\\'\"abfnrtvxuUN01234567"
+_WORDS = {"true": True, "false": False, "null": None}
+"""Templates that print an object as JSON write these in past calls, which a model may copy."""
+
+
+def read_call(text: str) -> dict[str, Any]:
+    """The arguments by name, from their parentheses.
+
+    Raises
+    ------
+    ValueError
+        If they are none, or have values that JSON does not have; also if Python cannot read them, as they are nested
+        some hundred levels deep, or have an integer of more than 4,300 digits.
+    """
+    try:
+        call = ast.parse("f" + _STRING.sub(_without_doubts, text.strip()), mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            raise ValueError("it is no call with names of arguments alone")
+        found: dict[str, Any] = {}
+        for each in call.keywords:
+            if each.arg is None or each.arg in found:
+                raise ValueError("an argument has no name, or comes twice")
+            found[each.arg] = _value(each.value)
+        return found
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(f"it is no call in Python: {error}") from None
+
+
+def _without_doubts(string: re.Match[str]) -> str:
+    """A string with the backslash doubled that Python takes as it is and warns of: ``"\\d"``."""
+    prefix, quote, body = string.group("prefix", "quote", "body")
+    return string.group() if "r" in prefix.lower() else f"{prefix}{quote}{_ESCAPE.sub(_sure_escape, body)}{quote}"
+
+
+def _sure_escape(escape: re.Match[str]) -> str:
+    octal, sign = escape.group("octal", "sign")
+    if octal is not None:
+        return f"\\u{int(octal, 8):04x}"
+    return escape.group() if sign in _KNOWN_ESCAPES else f"\\\\{sign}"
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (str, int, float))):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        number = node.operand.value
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            if isinstance(node.op, ast.USub):
+                return -number
+            if isinstance(node.op, ast.UAdd):
+                return number
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_value(item) for item in node.elts]
+    if isinstance(node, ast.Dict):
+        return {_name(key): _value(value) for key, value in zip(node.keys, node.values, strict=True)}
+    if isinstance(node, ast.Name) and node.id in _WORDS:
+        return _WORDS[node.id]
+    raise ValueError(f"{type(node).__name__} is no value of JSON")
+
+
+def _name(key: ast.expr | None) -> str:
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        return key.value
+    raise ValueError("a key of a dictionary is no string")
