@@ -117,8 +117,12 @@ def _close(compiled: GrammarTables, state: int, link: Link) -> int:
         dots = np.empty(count, np.int32)
         states.open_dots(compiled.ctx, state, dots)
     wanted = sorted(set(dots[:count].tolist()))
-    pairs = compiled.unfolded.close(wanted, lambda length: last_bytes(compiled, place._parent, length))
-    return compiled.run_at(place, states.close_state, *pairs)
+    found = compiled.unfolded.close(wanted, lambda length: last_bytes(compiled, place._parent, length))
+    dots, others, nothing_left = found
+    closed = compiled.run_at(place, states.close_state, dots, others)
+    if closed == 0 and nothing_left is not None:
+        raise nothing_left
+    return closed
 
 
 def bytes_of(compiled: GrammarTables, link: Link) -> bytes:

@@ -55,6 +55,10 @@ NEVER = 1 << 30
 """A cost that nothing reaches: of what cannot be finished, or not in a way that is known."""
 
 
+class NothingLeftError(GrammarError):
+    """Nothing can follow at an open branch after a text, for a reason that its message tells."""
+
+
 class Unfolding(Protocol):
     """Makes rules when a text comes to them: those of the nonterminals in :attr:`GrammarIR.unfolded`.
 
@@ -116,7 +120,14 @@ class Unfolding(Protocol):
         """
 
     def close(self, branch: int, text: Callable[[int], bytes]) -> int:
-        """The branch that takes the place of an open one after a text; ``text(n)`` is its last ``n`` bytes or more."""
+        """The branch that takes the place of an open one after a text; ``text(n)`` is its last ``n`` bytes or more.
+
+        Raises
+        ------
+        NothingLeftError
+            If the grammar's user has left nothing that could follow.  It is an error only where nothing follows that
+            other rules of the text have.
+        """
 
     def cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
         """What it costs at most to go on from a branch to the end of the right-hand side; NEVER if that is not known.

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from constrain.errors import GrammarError
 from constrain.grammar.derivatives import Automaton as Membership
 from constrain.grammar.derivatives import has_empty_string
-from constrain.grammar.ir import HARD, NEVER, OPEN, GrammarBuilder, Symbol
+from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, GrammarBuilder, NothingLeftError, Symbol
 from constrain.grammar.narrowing_costs import NarrowedCosts, bytes_in, closure, longest
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import Regular, byte_set
@@ -31,6 +31,8 @@ text alone, and leave a string wherever nothing else can follow."""
 
 _ALL = 1 << 62
 _MOST_TEXTS = 4096
+# A hook may leave nothing where other rules go on: what the open branch itself would allow is no answer for a mask.
+_ASKED = OPEN | HARD | UNSURE
 
 Texts = tuple[tuple[str, ...] | None, ...]
 """By narrowed lexeme, in order: the strings that there are, or None for all."""
@@ -217,7 +219,7 @@ class _Automaton:
         if grammar.nullable.issuperset(rest):
             ends[tuple(done)] = None
         if any(symbol in self._filled or symbol < 0 for symbol in rest):
-            further[tuple(done), (right, place), OPEN | HARD if grammar.first_of(right, place) else 0] = None
+            further[tuple(done), (right, place), _ASKED if grammar.first_of(right, place) else 0] = None
 
     def _head(self, symbol: Symbol, texts: Texts) -> Symbol | None:
         """The symbol of what comes next without being empty; None if nothing is left of it."""
@@ -278,13 +280,13 @@ class _Automaton:
         return _Rest(*edge, self._nothing)
 
     def close(self, state: _Whole | _Rest, edge: tuple[Right, int], text: TextBefore) -> Hashable:
-        """The state with what the hooks give after a text.  Raises GrammarError if nothing is left to go on with."""
+        """The state with what the hooks give after a text.  Raises NothingLeftError if they leave nothing."""
         before = text(_ALL).decode("utf-8", "replace")
         first = self._grammar.first_of(*edge)
         behind = _Rest(*edge, self.texts(first, before))
         if not any(self.edges(behind)):
             names = " and ".join(sorted(self._grammar.names[symbol] for symbol in first))
-            raise GrammarError(f"narrow of {names} leaves nothing that could follow {before[-60:]!r}")
+            raise NothingLeftError(f"narrow of {names} leaves nothing that could follow {before[-60:]!r}")
         return behind
 
     # -- costs ---------------------------------------------------------------------------------------
@@ -321,8 +323,8 @@ class _Automaton:
         length = longest(language)
         if length is None:
             raise GrammarError(
-                f'max_tokens with narrow needs a longest string of "{self._grammar.names[symbol]}": bound its '
-                "repetitions, as in /[a-z]{1,64}/"
+                f'max_tokens or a completion with narrow needs a longest string of "{self._grammar.names[symbol]}": '
+                "bound its repetitions, as in /[a-z]{1,64}/"
             )
         members = bytes_in(language)
         dearest = max(

@@ -262,6 +262,55 @@ def test_where_nothing_is_left_there_is_an_error_and_the_matcher_stays() -> None
         assert not matcher.accept_bytes(b"x")
 
 
+@pytest.mark.parametrize("ignores", [False, True])
+@pytest.mark.parametrize(
+    ("rules", "text", "follows", "may_end"),
+    [
+        ('start: "a" X | "a" "b"', b"a", b"b", False),
+        ('start: s X | "ab"\ns: "a"', b"a", b"b", False),
+        ('start: "a" X?', b"a", b"", True),
+        ('start: start X | "a"', b"a", b"", True),
+        ('start: "a" X* "b"?', b"a", b"b", True),
+    ],
+)
+def test_a_function_may_leave_nothing_where_other_rules_go_on(
+    rules: str, text: bytes, follows: bytes, may_end: bool, ignores: bool
+) -> None:
+    lines = rules + "\nX: /[xy]/" + '\n%ignore " "' * ignores
+    grammar = constrain.Grammar.from_lark(lines, narrow={"X": lambda text: []})
+    matcher = constrain.Matcher(constrain.GrammarCompiler(BYTES).compile(grammar))
+    assert matcher.accept_bytes(text)
+    assert matcher.is_accepting() == may_end
+    # Between two bytes of one string nothing is ignored.
+    blank = b" " * (ignores and (may_end or rules.startswith('start: "a" X |')))
+    assert mask_of(matcher) == {*follows, *blank, *[128] * may_end}
+
+
+def test_masks_ask_at_each_end_of_a_lexeme_whether_something_is_left() -> None:
+    # Behind "x" nothing is left: what is ignored cannot follow, though "x" may go on.
+    grammar = constrain.Grammar.from_lark(
+        'start: W X\nX: /x/\nW: /[xy]{1,4}/\n%ignore " "', narrow={"X": lambda text: ["x"] if len(text) == 3 else []}
+    )
+    pieces = [b" ", b"x", b"y", b"x ", b"xy ", b"xx", b"xxx ", b"xxx x"]
+    vocabulary = constrain.Vocabulary([*pieces, b"</s>"], eos_ids=[len(pieces)])
+    matcher = constrain.Matcher(constrain.GrammarCompiler(vocabulary).compile(grammar))
+    allowed = {pieces[token] for token in mask_of(matcher)}
+    assert allowed == {b" ", b"x", b"y", b"xx", b"xxx ", b"xxx x"}
+    assert mask_of(matcher) == {token for token in range(vocabulary.size) if matcher.fork().accept_token(token)}
+
+
+def test_where_what_is_left_does_not_fit_the_budget_there_is_an_error() -> None:
+    grammar = constrain.Grammar.from_lark('start: "a" X | "a" "bbbb"\nX: /[xy]/', narrow={"X": lambda text: []})
+    compiled = constrain.GrammarCompiler(BYTES).compile(grammar)
+    for budget in (2, 4):
+        with pytest.raises(constrain.GrammarError, match="narrow leaves nothing that could follow within max_tokens"):
+            mask_of(constrain.Matcher(compiled, max_tokens=budget))
+        with pytest.raises(constrain.GrammarError, match="narrow leaves nothing that could follow within max_tokens"):
+            constrain.Matcher(compiled, max_tokens=budget).completion()
+    matcher = constrain.Matcher(compiled, max_tokens=5)
+    assert all(mask_of(matcher) == {byte} and matcher.accept_token(byte) for byte in b"abbbb")
+
+
 @pytest.mark.parametrize(
     ("narrow", "options", "message"),
     [
@@ -295,7 +344,8 @@ def test_a_budget_needs_a_longest_string() -> None:
     compiled = constrain.GrammarCompiler(BYTES).compile(sql())
     for _ in range(2):
         with pytest.raises(
-            constrain.GrammarError, match=r'max_tokens with narrow needs a longest string of "\w+": bound'
+            constrain.GrammarError,
+            match=r'max_tokens or a completion with narrow needs a longest string of "\w+": bound',
         ):
             constrain.Matcher(compiled, max_tokens=9)
     assert constrain.Matcher(compiled).accept_bytes(b"select users.id")

@@ -463,9 +463,11 @@ def close_state(ctx, state, dots, others):
                 if dot >= 0:
                     keys[used(ctx, t.KERNEL_ITEMS)] = dot << 32 | pool[begin + j].origin
                     set_used(ctx, t.KERNEL_ITEMS, used(ctx, t.KERNEL_ITEMS) + 1)
-            if used(ctx, t.KERNEL_ITEMS) == 0:
+            accepts = t.earley_sets(ctx)[earley_set].accepts
+            # What is ignored may follow where the text may end, though nothing else does.
+            if used(ctx, t.KERNEL_ITEMS) == 0 and not accepts:
                 continue
-            earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, t.KERNEL_ITEMS), t.earley_sets(ctx)[earley_set].accepts)
+            earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, t.KERNEL_ITEMS), accepts)
             if earley_set < 0:
                 return earley_set
             # The Earley set has just begun: nothing of a lexeme has been read.

@@ -17,7 +17,7 @@ from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import NEVER_OPEN
 from constrain.engine.storage.tables import Tables
 from constrain.grammar import ir as ir_module
-from constrain.grammar.ir import GrammarIR
+from constrain.grammar.ir import GrammarIR, NothingLeftError
 from constrain.grammar.regular import Regular
 
 assert (IS_OPEN, IS_HARD, IS_UNSURE) == (ir_module.OPEN, ir_module.HARD, ir_module.UNSURE)
@@ -76,6 +76,8 @@ class UnfoldedRules:
         tables.ctx[NEVER_OPEN] = not self.unfolding.may_open
         # Called when rules were added.
         self.when_added: Callable[[], None] = _nothing
+        # Whether what follows was once said to be nothing: what a way on costs may then be more than was known.
+        self.has_left_nothing = False
         # The dots that stand for branches alone.
         self._dots: dict[tuple[int, int], int] = {}
         self.add_new()
@@ -101,17 +103,28 @@ class UnfoldedRules:
         """The name and the language of a lexeme that was made, of which ``number`` were made before."""
         return self.unfolding.lexeme_names[number], self.unfolding.lexemes[number]
 
-    def close(self, dots: list[int], text: Callable[[int], bytes]) -> tuple[Int32Array, Int32Array]:
-        """What takes the place of dots at open branches after a text; -1 for those that nothing does."""
+    def close(
+        self, dots: list[int], text: Callable[[int], bytes]
+    ) -> tuple[Int32Array, Int32Array, NothingLeftError | None]:
+        """What takes the place of dots at open branches after a text; -1 for those that nothing does.
+
+        The last of the three is what to raise if nothing else can follow either.
+        """
         others = []
+        nothing_left = None
         for dot in dots:
             branch = int(self._tables.array(t.SYMBOLS)[dot]) - BRANCH
             left = int(self._tables.array(t.DOT_LEFT)[dot])
-            closed = self.unfolding.close(branch, text)
+            try:
+                closed = self.unfolding.close(branch, text)
+            except NothingLeftError as error:
+                nothing_left = error
+                self.has_left_nothing = True
+                closed = -1
             self.add_new()
             others.append(-1 if closed < 0 else self._dot(left, closed))
         self.when_added()
-        return np.array(dots, np.int32), np.array(others, np.int32)
+        return np.array(dots, np.int32), np.array(others, np.int32), nothing_left
 
     def _dot(self, left: int, branch: int) -> int:
         dot = self._dots.get((left, branch))

@@ -20,7 +20,7 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.parser.companions import NO_COMPANION, NOTE_BITS
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, GrammarError
 
 _NEVER_ENOUGH = 1 << 62
 
@@ -94,11 +94,13 @@ class Budget:
         account = self.settle(cursor._steps)
         if account.left == 0:
             allow_only(cursor.compiled.ctx, cursor._state, out, index, _NO_TOKENS)
+            _check_left(cursor, out, index)
             return
         account = self._restrict(cursor, account, out, index)
         planned = account.planned(cursor._steps)
         if planned >= 0:
             allow(out[index], planned)
+        _check_left(cursor, out, index)
         self.account = account
 
     def copy(self) -> Budget:
@@ -187,6 +189,21 @@ class Budget:
         """Have back what the steps behind the first ``steps`` took."""
         if steps < self.account.steps:
             self.account = self.account.at(steps)
+
+
+def left_nothing(cursor: Walk) -> bool:
+    """Whether a hook has left nothing where a text was counted on, so that a budget may not be kept."""
+    unfolded = cursor.compiled.unfolded
+    return unfolded is not None and unfolded.has_left_nothing
+
+
+def _check_left(cursor: Walk, out: Bitmask, index: int) -> None:
+    if left_nothing(cursor) and not out[index].any():
+        raise nothing_within()
+
+
+def nothing_within() -> GrammarError:
+    return GrammarError("narrow leaves nothing that could follow within max_tokens: other ways on take more tokens")
 
 
 def too_few(most: int, count: int) -> ConstrainError:

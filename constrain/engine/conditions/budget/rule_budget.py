@@ -18,7 +18,7 @@ import numpy as np
 
 from constrain.engine.conditions.budget import search as completion_search
 from constrain.engine.conditions.budget.account import Account, Since
-from constrain.engine.conditions.budget.budget import Budget, too_few
+from constrain.engine.conditions.budget.budget import Budget, left_nothing, nothing_within, too_few
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
 from constrain.engine.conditions.budget.cost_tables import prepare
@@ -102,7 +102,10 @@ def shortest_completion(cursor: Walk) -> list[int]:
         return list(found)
     if count == NEVER:
         raise ConstrainError(NO_COMPLETION)
-    return completion(compiled, cursor)
+    tokens = completion(compiled, cursor)
+    if budget is not None and left_nothing(cursor) and len(tokens) > budget.settle(cursor._steps).left:
+        raise nothing_within()
+    return tokens
 
 
 def _followed_keys(cursor: Walk) -> UniqueKeys | None:
