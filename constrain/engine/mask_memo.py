@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+
 from constrain.engine.grammar_tables import MASK_SLOTS, GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.masks import accelerators as fast
@@ -63,13 +65,20 @@ def publish_new(compiled: GrammarTables) -> None:
 def _add_open_tokens(compiled: GrammarTables, place: Place, nodes: list[int], out: Bitmask, index: int) -> None:
     """Add the tokens to a mask that depend on the text: those at or below some trie nodes."""
     vocabulary, trie = compiled.vocabulary, compiled.vocabulary.trie
-    todo = [(place, 0, node) for node in nodes]
-    seen = set()
-    for before, done, node in todo:
-        # The bytes up to a node are the same by whatever nodes a walk has come to it.
-        if node in seen:
+    todo = sorted(nodes)
+    last = -1
+    # The nodes on the way to the present one, which come before it: where each one's subtree ends, how many bytes lead
+    # to it, and the place behind them.  So no byte is read twice, however many nodes of a long run of blanks are open.
+    way: list[tuple[int, int, Place]] = []
+    while todo:
+        node = heappop(todo)
+        if node == last:
+            # Two walks have come to it.
             continue
-        seen.add(node)
+        last = node
+        while way and way[-1][0] <= node:
+            way.pop()
+        done, before = way[-1][1:] if way else (0, place)
         here = leaf = int(trie.token[node])
         place_of_leaf = node
         while leaf < 0:
@@ -77,11 +86,14 @@ def _add_open_tokens(compiled: GrammarTables, place: Place, nodes: list[int], ou
             leaf = int(trie.token[place_of_leaf])
         count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
         ahead = place_behind(compiled, before, vocabulary.tokens[leaf][done:count])
+        size = int(trie.size[node])
+        way.append((node + size, count, ahead))
         if ahead._state == 0:
             continue
         while here >= 0:
             allow(out[index], here)
             here = int(trie.same[here]) if len(trie.same) else -1
-        if trie.size[node] > 1:
+        if size > 1:
             compiled.run_at(ahead, masks.add_below, node, out, index)
-            todo += [(ahead, count, further) for further in compiled._tables.get(OPEN_NODES).tolist()]
+            for further in compiled._tables.get(OPEN_NODES).tolist():
+                heappush(todo, further)

@@ -299,6 +299,25 @@ def test_masks_ask_at_each_end_of_a_lexeme_whether_something_is_left() -> None:
     assert mask_of(matcher) == {token for token in range(vocabulary.size) if matcher.fork().accept_token(token)}
 
 
+def test_tokens_that_share_long_runs_of_what_is_ignored() -> None:
+    # Each blank ends the separator, so each node of a run of blanks is open, and so is what follows it.
+    grammar = constrain.Grammar.from_lark(
+        'start: "a" _S X _S Y\nX: /[xy]{1,9}/\nY: /[xyz]{1,9}/\n_S: " "+\n%ignore " "',
+        narrow={"X": lambda text: ["x", "yy"], "Y": lambda text: ["z"] if text.endswith("yy ") else ["x"]},
+    )
+    runs = [b" " * count for count in (*range(1, 40), 80)]
+    ends = [b"x", b"yy", b"y", b"x x", b"x y", b"yy z", b"yy  x", b"yy x", b"z"]
+    pieces = [b"a", *runs, *ends, *(run + end for run in runs[::7] for end in ends)]
+    vocabulary = constrain.Vocabulary([*pieces, b"</s>"], eos_ids=[len(pieces)])
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    for text in (b"a", b"a ", b"a   ", b"a x", b"a x ", b"a  yy ", b"a yy  "):
+        matcher = constrain.Matcher(compiled)
+        assert matcher.accept_bytes(text)
+        allowed = mask_of(matcher)
+        assert allowed == {token for token in range(vocabulary.size) if matcher.fork().accept_token(token)}
+        assert allowed.intersection(range(1, 1 + len(runs)))
+
+
 def test_where_what_is_left_does_not_fit_the_budget_there_is_an_error() -> None:
     grammar = constrain.Grammar.from_lark('start: "a" X | "a" "bbbb"\nX: /[xy]/', narrow={"X": lambda text: []})
     compiled = constrain.GrammarCompiler(BYTES).compile(grammar)

@@ -185,6 +185,7 @@ CHANGES = [
     (("model", "end_of_word_suffix"), 5, "end_of_word_suffix"),
     (("model", "continuing_subword_prefix"), "##", "merge 0"),
     (("normalizer",), {"type": "Rot13"}, "normalizer Rot13"),
+    (("added_tokens",), [{"id": 9999, "content": "a\ud800b"}], "added token .* has a lone surrogate"),
     (("normalizer",), {"type": "Prepend", "prepend": "\ud800"}, "Prepend: .prepend. has a lone surrogate"),
     (("pre_tokenizer",), {"type": "Metaspace", "replacement": "\ud800"}, "has a lone surrogate"),
     (("decoder",), {"type": "Sequence", "decoders": [DOUBLED] * 40}, "makes more than 134,217,728 characters"),

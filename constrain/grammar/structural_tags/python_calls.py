@@ -41,6 +41,9 @@ def is_argument_name(name: str) -> bool:
 class CallLayout(PythonLayout):
     """How the arguments of a call stand one after the other.
 
+    There is no white space before the first of them, around their equals signs and between empty parentheses: Python
+    reads it there, but the parsers of vLLM and SGLang take a turn with it for plain text.
+
     Parameters
     ----------
     gap : Regular
@@ -49,10 +52,11 @@ class CallLayout(PythonLayout):
     """
 
     def __init__(self, gap: Regular, notation: PythonNotation) -> None:
-        comma, colon, equals = (concat(USUAL_GAP_BEFORE_MARK, literal(mark)) for mark in ",:=")
-        super().__init__(gap, comma, equals, notation)
+        comma, colon = (concat(USUAL_GAP_BEFORE_MARK, literal(mark)) for mark in ",:")
+        super().__init__(gap, comma, literal("="), notation)
         self.first_object = self.open_object = literal("(")
         self.close_object = concat(gap, literal(")"))
+        self.empty_object = literal("()")
         self.inner = PythonLayout(gap, comma, colon, notation)
 
     has_pieces_of_keys = False
@@ -65,8 +69,8 @@ class CallLayout(PythonLayout):
 
     def keys(self, spell: Spell) -> tuple[Regular, Regular]:
         """Names with the equals sign behind them; and the same behind another argument."""
-        key = concat(self.gap, spell(_NAME), self.colon)
-        return key, concat(self.comma, key)
+        key = concat(spell(_NAME), self.colon)
+        return key, concat(self.comma, self.gap, key)
 
     def last_key(self, text: Callable[[int], bytes]) -> str:
         """The name that a text ends with."""

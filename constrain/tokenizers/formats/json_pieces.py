@@ -144,7 +144,7 @@ def _model(
         )
     if kind == "WordPiece":
         prefix, most = model.get("continuing_subword_prefix", "##"), model.get("max_input_chars_per_word", 100)
-        if unknown < 0 or not _is_text(prefix) or type(most) is not int:
+        if unknown < 0 or not is_text(prefix) or type(most) is not int:
             raise TokenizerError("WordPiece: unk_token, continuing_subword_prefix or max_input_chars_per_word is wrong")
         return models.WordPiece(texts, unknown, prefix, min(most, 2**31))
     if kind == "WordLevel":
@@ -155,7 +155,7 @@ def _model(
     tokens = {token_id: text for token_id, text in texts.items() if text}
     fuse = flag_of(model, "fuse_unk", False)
     prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
-    if not _is_text(prefix) or not _is_text(suffix):
+    if not is_text(prefix) or not is_text(suffix):
         raise TokenizerError('"continuing_subword_prefix" and "end_of_word_suffix" must be strings')
     if prefix or suffix or (unknown < 0 and byte_ids is None and not all_in_bytes):
         return models.SpelledBPE(
@@ -172,7 +172,7 @@ def _model(
     return models.SymbolBPE(tokens, merges, unk=unknown, fuse=fuse, byte_ids=byte_ids, whole=whole)
 
 
-def _is_text(value: Any) -> bool:
+def is_text(value: Any) -> bool:
     """Whether it is a string that has UTF-8: one with a lone surrogate has none."""
     return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
 

@@ -16,7 +16,7 @@ from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes, tokens_as_bytes
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, parts_of_file, type_of
-from constrain.tokenizers.formats.json_pieces import pieces_of_json, vocabulary_of
+from constrain.tokenizers.formats.json_pieces import is_text, pieces_of_json, vocabulary_of
 from constrain.tokenizers.formats.json_post_processors import around_text, pair_template
 from constrain.tokenizers.formats.json_pre_tokenizers import PreTokenizer, read_pre_tokenizer
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
@@ -143,6 +143,8 @@ def _added_tokens(entries: Any) -> list[AddedToken]:
         token_id, text = (entry.get("id"), entry.get("content")) if isinstance(entry, dict) else (None, None)
         if not isinstance(token_id, int) or isinstance(token_id, bool) or not isinstance(text, str):
             raise TokenizerError(f"added token {entry!r} has no id or no content")
+        if not is_text(text):
+            raise TokenizerError(f"added token {text!r} (id {token_id}) has a lone surrogate, which has no UTF-8")
         if token_id in added or text in contents:
             raise TokenizerError(f"added token {text!r} (id {token_id}) is there twice")
         contents.add(text)
