@@ -532,6 +532,25 @@ def test_arguments_in_the_style_of_a_model(style: str) -> None:
     assert not fits(ordered, days + city + days)
 
 
+@pytest.mark.parametrize(
+    ("item", "written"),
+    [
+        ({"type": "string", "pattern": "^1.*5$"}, '"1{}5"'),
+        ({"type": "string", "pattern": "^1.*5$", "minLength": 3, "maxLength": 40}, '"1{}5"'),
+        ({"type": "string", "not": {"pattern": "2"}}, '"1{}5"'),
+        ({"type": "string", "format": "json-pointer"}, '"/1{}5"'),
+        ({"type": "object", "patternProperties": {"^1": {}}, "additionalProperties": False}, '{{"1{}5": 0}}'),
+    ],
+)
+def test_json_within_a_style_holds_no_end_of_a_value_as_it_is(item: Any, written: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": item}}}
+    grammar = compiled({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"})
+    # A reader of the style would end the value here, within its JSON.
+    assert not begins(grammar, "<parameter=a>[" + written.format("</parameter>"))
+    for escaped in ("\\u003c/parameter>", "<\\/parameter>", "</parameter"):
+        assert fits(grammar, f"<parameter=a>[{written.format(escaped)}]</parameter>")
+
+
 @pytest.mark.parametrize("style", ["cohere_xml", "minimax_m3_xml"])
 def test_white_space_in_arrays_and_objects_of_a_style_stands_everywhere_and_is_counted(style: str) -> None:
     items = {"type": "array", "items": {"type": "string", "maxLength": 1}}

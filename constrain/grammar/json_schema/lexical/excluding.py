@@ -1,4 +1,7 @@
-"""Notations in which some strings do not occur, neither in keys nor in strings that no pattern or format describes."""
+"""Notations in which some strings do not occur, neither in keys nor in strings that no pattern or format describes.
+
+Marks occur in no string at all: what stands around a value reads them as its own.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ from constrain.grammar.utf8 import CodePoints
 class _Excluding(Spelling):
     """A spelling of texts that, as they are written, do not hold some strings.
 
-    Patterns and formats are told character by character, so they are not looked at.
+    Patterns and formats are told character by character, so only marks are looked for in them.
     """
 
-    def __init__(self, base: Spelling, excludes: tuple[str, ...]) -> None:
+    def __init__(self, base: Spelling, excludes: tuple[str, ...], marks: tuple[str, ...]) -> None:
         self._base = base
-        self._clean = complement(occurs_in(excludes))
+        self._clean = complement(occurs_in((*excludes, *marks)))
+        self._unmarked = complement(occurs_in(marks)) if marks else None
         self.character = base.character
         self.body = intersect(base.body, self._clean)
 
@@ -41,17 +45,22 @@ class _Excluding(Spelling):
         """Texts of so many characters."""
         return intersect(self._base.of_length(low, high), self._clean)
 
+    @lru_cache(maxsize=1024)  # noqa: B019
+    def kept(self, body: Regular) -> Regular:
+        """Of texts that were put together of characters, those without a mark."""
+        return body if self._unmarked is None else intersect(body, self._unmarked)
+
 
 class _ExcludingNotation(Notation):
-    def __init__(self, base: Notation, excludes: tuple[str, ...]) -> None:
+    def __init__(self, base: Notation, excludes: tuple[str, ...], marks: tuple[str, ...]) -> None:
         super().__init__(is_canonical=base.is_canonical, ensure_ascii=False, is_plain=base.is_plain)
-        self.spelling = _Excluding(base.spelling, excludes)
+        self.spelling = _Excluding(base.spelling, excludes, marks)
         ((quote, _),) = base.quotes
         self.quotes = ((quote, self.spelling),)
         self.string = self.strings(lambda spelling: spelling.body)
 
 
 @lru_cache(maxsize=64)
-def notation_without(excludes: tuple[str, ...]) -> Notation:
-    """The usual notation without some strings."""
-    return _ExcludingNotation(USUAL_NOTATION, excludes) if excludes else USUAL_NOTATION
+def notation_without(excludes: tuple[str, ...], marks: tuple[str, ...] = ()) -> Notation:
+    """The usual notation without some strings, and without some marks."""
+    return _ExcludingNotation(USUAL_NOTATION, excludes, marks) if excludes or marks else USUAL_NOTATION

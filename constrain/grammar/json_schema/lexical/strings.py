@@ -134,6 +134,10 @@ class Spelling:
         """Exactly one of these texts."""
         return prefix_tree(texts, self.text)
 
+    def kept(self, body: Regular) -> Regular:
+        """Of texts that were put together of characters, those that may stand between the quotes: all of them."""
+        return body
+
 
 def _holds(points: CodePoints, point: int) -> bool:
     return any(first <= point <= last for first, last in points)

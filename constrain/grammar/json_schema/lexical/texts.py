@@ -207,9 +207,13 @@ def _spelled_pattern(source: str, spelling: Spelling) -> Regular:
     return regex_code_points(source, anchored=False, dialect="ecma", encode_char=spelling.points)
 
 
-@lru_cache(maxsize=1024)
 def spelled(text: Text, spelling: Spelling) -> Regular:
     """The strings of the set as they may be written, without the quotes."""
+    return spelling.kept(_spelled(text, spelling))
+
+
+@lru_cache(maxsize=1024)
+def _spelled(text: Text, spelling: Spelling) -> Regular:
     if isinstance(text, Pattern):
         return _spelled_pattern(text.source, spelling)
     if isinstance(text, Format):
@@ -223,12 +227,12 @@ def spelled(text: Text, spelling: Spelling) -> Regular:
     if isinstance(text, Length):
         return repeat(spelling.character, text.low, text.high)
     if isinstance(text, Without):
-        return intersect(spelling.body, complement(spelled(text.item, spelling)))
+        return intersect(spelling.body, complement(_spelled(text.item, spelling)))
     if isinstance(text, Every):
         parts = [part for part in _spelled_together(text.items, spelling) if part is not spelling.body]
         return intersect(*parts) if parts else spelling.body
     assert isinstance(text, Some)
-    return union(*(spelled(item, spelling) for item in text.items))
+    return union(*(_spelled(item, spelling) for item in text.items))
 
 
 def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regular]:
@@ -241,14 +245,14 @@ def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regul
             bounded = _pattern_of_length(item.source, low, high, spelling) if isinstance(item, Pattern) else None
             if bounded is not None:
                 others = [each for each in items if each is not item and each not in lengths]
-                return [bounded, *(spelled(each, spelling) for each in others)]
+                return [bounded, *(_spelled(each, spelling) for each in others)]
         if any(isinstance(item, Pattern) and _least_length(item.source) >= low for item in items):
             low = 0  # it says nothing that the pattern does not
-        parts = [spelled(item, spelling) for item in items if item not in lengths]
+        parts = [_spelled(item, spelling) for item in items if item not in lengths]
         parts = [part for part in parts if part is not spelling.body]
         if parts:
             return [counted(intersect(*parts), spelling.character, low, high)]
-    return [spelled(item, spelling) for item in items]
+    return [_spelled(item, spelling) for item in items]
 
 
 @lru_cache(maxsize=512)
