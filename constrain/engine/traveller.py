@@ -117,9 +117,8 @@ def _close(compiled: GrammarTables, state: int, link: Link) -> int:
         dots = np.empty(count, np.int32)
         states.open_dots(compiled.ctx, state, dots)
     wanted = sorted(set(dots[:count].tolist()))
-    found = compiled.unfolded.close(wanted, lambda length: last_bytes(compiled, place._parent, length))
-    dots, others, nothing_left = found
-    closed = compiled.run_at(place, states.close_state, dots, others)
+    *pairs, nothing_left = compiled.unfolded.close(wanted, lambda length: last_bytes(compiled, place._parent, length))
+    closed = compiled.run_at(place, states.close_state, *pairs)
     if closed == 0 and nothing_left is not None:
         raise nothing_left
     return closed

@@ -70,8 +70,13 @@ def _check_text(value: object, what: str) -> None:
         elif isinstance(value, re.Pattern):
             advice = "; of a compiled one, its .pattern, and its flags as letters such as 'is'"
         raise GrammarError(f"{what} must be a str, not {type(value).__name__}{advice}")
-    if what == "a grammar" and re.fullmatch(r"[^\n]+\.(?:lark|gbnf|ebnf)", value):
-        raise GrammarError(f"{value!r} is no grammar; of a file, pathlib.Path({value!r}).read_text()")
+
+
+def _check_grammar(text: object, start: object) -> None:
+    _check_text(text, "a grammar")
+    if re.fullmatch(r"[^\n]+\.(?:lark|gbnf|ebnf)", str(text)):
+        raise GrammarError(f"{text!r} is no grammar; of a file, pathlib.Path({text!r}).read_text()")
+    _check_text(start, "the name of the start rule")
 
 
 def _is_small(schema: object) -> bool:
@@ -356,8 +361,7 @@ class Grammar:
         from constrain.grammar.lark import from_lark
         from constrain.grammar.lark.indenting import Indenting
 
-        _check_text(text, "a grammar")
-        _check_text(start, "the name of the start rule")
+        _check_grammar(text, start)
         if lexing not in ("any", "longest", "longest-basic"):
             raise GrammarError(f"lexing must be 'any', 'longest' or 'longest-basic', not {lexing!r}")
         if case not in ("unicode", "ascii"):
@@ -400,8 +404,7 @@ class Grammar:
         """
         from constrain.grammar.gbnf import from_gbnf
 
-        _check_text(text, "a grammar")
-        _check_text(start, "the name of the start rule")
+        _check_grammar(text, start)
         with _reading(time_limit):
             return cls(from_gbnf(text, start=start), ("gbnf", text, start))
 
@@ -442,8 +445,7 @@ class Grammar:
         """
         from constrain.grammar.ebnf import from_ebnf
 
-        _check_text(text, "a grammar")
-        _check_text(start, "the name of the start rule")
+        _check_grammar(text, start)
         with _reading(time_limit):
             return cls(from_ebnf(text, start=start), ("ebnf", text, start))
 

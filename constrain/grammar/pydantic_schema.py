@@ -13,6 +13,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
@@ -244,7 +245,7 @@ def _both(first: _Schema, second: _Schema) -> _Schema:
 def _read_from_json(written: _Schema, schema: Any) -> _Schema:
     """An enumeration with those of its values that its validator takes."""
     values = [written["const"]] if "const" in written else written["enum"]
-    read = [value for value in values if _is_read(schema, value)]
+    read = list(filter(_reads(schema), values))
     if not read:
         raise PydanticInvalidForJsonSchema(f"none of its values is read from JSON: {', '.join(map(repr, values))}")
     return written if len(read) == len(values) else {**written, "enum": read}
@@ -252,16 +253,22 @@ def _read_from_json(written: _Schema, schema: Any) -> _Schema:
 
 def _names_read(keys: Any) -> list[str]:
     """The names of members that are read as the values of an enumeration."""
-    members = core_schema.dict_schema(keys)
-    return [name for member in keys["members"] if _is_read(members, {(name := str(member.value)): None})]
+    is_read = _reads(core_schema.dict_schema(keys))
+    return [name for member in keys["members"] if is_read({(name := str(member.value)): None})]
 
 
-def _is_read(schema: Any, value: Any) -> bool:
-    try:
-        SchemaValidator(schema).validate_json(json.dumps(value))
-    except ValidationError:
-        return False
-    return True
+def _reads(schema: Any) -> Callable[[Any], bool]:
+    """Whether the validator of a schema takes a value that is read from JSON."""
+    validator = SchemaValidator(schema)
+
+    def is_read(value: Any) -> bool:
+        try:
+            validator.validate_json(json.dumps(value))
+        except ValidationError:
+            return False
+        return True
+
+    return is_read
 
 
 def _hashable(written: _Schema) -> _Schema:

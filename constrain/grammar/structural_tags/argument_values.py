@@ -7,7 +7,6 @@ Which members there are, in which order, and that none comes twice, is up to the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 from constrain.errors import SchemaError
@@ -131,17 +130,9 @@ class ArgumentLayout(Layout):
         key = concat(self._before, body if self._clean is None else intersect(body, self._clean), self._after)
         return key, concat(self.comma, key)
 
-    def last_key(self, text: Callable[[int], bytes]) -> str:
-        """The name that a text ends with."""
-        size = 256
-        while True:
-            data = text(size)
-            begin = max(data.rfind(mark) + len(mark) if mark in data else -1 for mark in self._before_names)
-            if begin >= 0:
-                return self._names.read(data[begin : data.index(self._head, begin)].decode())
-            if len(data) < size:
-                raise ValueError("the text does not end with a key")
-            size = 4 * len(data)
+    def _key_at_end(self, data: bytes) -> str | None:
+        begin = max(data.rfind(mark) + len(mark) if mark in data else -1 for mark in self._before_names)
+        return None if begin < 0 else self._names.read(data[begin : data.index(self._head, begin)].decode())
 
 
 class ArgumentWriter:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from keyword import iskeyword, kwlist
@@ -72,17 +71,9 @@ class CallLayout(PythonLayout):
         key = concat(spell(_NAME), self.colon)
         return key, concat(self.comma, self.gap, key)
 
-    def last_key(self, text: Callable[[int], bytes]) -> str:
-        """The name that a text ends with."""
-        size = 256
-        while True:
-            data = text(size)
-            found = _LAST_NAME.search(data)
-            if found is not None and found.start() > 0:
-                return found.group(1).decode()
-            if len(data) < size:
-                raise ValueError("the text does not end with the name of an argument")
-            size = 4 * len(data)
+    def _key_at_end(self, data: bytes) -> str | None:
+        found = _LAST_NAME.search(data)
+        return None if found is None or found.start() == 0 else found.group(1).decode()
 
 
 @lru_cache(maxsize=len(CALLS))

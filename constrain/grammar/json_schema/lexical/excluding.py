@@ -54,10 +54,8 @@ class _Excluding(Spelling):
 class _ExcludingNotation(Notation):
     def __init__(self, base: Notation, excludes: tuple[str, ...], marks: tuple[str, ...]) -> None:
         super().__init__(is_canonical=base.is_canonical, ensure_ascii=False, is_plain=base.is_plain)
-        self.spelling = _Excluding(base.spelling, excludes, marks)
-        ((quote, _),) = base.quotes
-        self.quotes = ((quote, self.spelling),)
-        self.string = self.strings(lambda spelling: spelling.body)
+        ((quote, spelling),) = base.quotes
+        self.write_strings_in(((quote, _Excluding(spelling, excludes, marks)),))
 
 
 @lru_cache(maxsize=64)

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.derivatives import Automaton
-from constrain.grammar.json_schema.lexical.notation import Notation, Spell
-from constrain.grammar.json_schema.lexical.strings import Spelling, string_before
+from constrain.grammar.json_schema.lexical.notation import Notation, Spell, any_text
+from constrain.grammar.json_schema.lexical.strings import Spelling, find_at_end, string_before
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regular import (
     EMPTY,
@@ -110,7 +110,7 @@ class Layout:
         self.empty_object: Regular | None = None
         self.inner: Layout | None = self
         # By identity: these are looked up for nearly every schema, and hashing a tree is not free.
-        self.any_keys = self.keys(lambda spelling: spelling.body)
+        self.any_keys = self.keys(any_text)
         words = (notation.null, notation.boolean, notation.true, notation.false)
         common = (*words, *notation.numbers.values(), notation.string)
         self._common = {id(core): concat(gap, core) for core in common}
@@ -150,18 +150,17 @@ class Layout:
 
     def last_key(self, text: Callable[[int], bytes]) -> str:
         """The key that a text ends with; ``text(n)`` are its last ``n`` bytes, or more."""
-        size = 256
-        while True:
-            data = text(size)
-            # In any notation what follows is white space and a mark.
-            end = max(data.rfind(b'"'), data.rfind(b"'"))
-            begin = string_before(data, end) if end >= 0 else -1
-            if begin >= 0:
-                key: str = json.loads(self.as_json(data[begin : end + 1]))
-                return key
-            if len(data) < size:
-                raise ValueError("the text does not end with a key")
-            size = 4 * len(data)
+        return find_at_end(text, self._key_at_end, "a key")
+
+    def _key_at_end(self, data: bytes) -> str | None:
+        """The same in the last bytes of a text; None if the key may have begun before them."""
+        # In any notation what follows is white space and a mark.
+        end = max(data.rfind(b'"'), data.rfind(b"'"))
+        begin = string_before(data, end) if end >= 0 else -1
+        if begin < 0:
+            return None
+        key: str = json.loads(self.as_json(data[begin : end + 1]))
+        return key
 
     @property
     def has_pieces_of_keys(self) -> bool:

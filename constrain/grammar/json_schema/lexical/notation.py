@@ -62,21 +62,26 @@ class Notation:
         self.is_canonical = is_canonical
         self.is_plain = is_plain
         self.is_usual = not is_canonical and not is_plain
-        self.spelling: Spelling = spelling_for(is_canonical, ensure_ascii, numbered, escapes)
-        self.quotes: tuple[tuple[Regular, Spelling], ...] = ((_QUOTE, self.spelling),)
-        self.string = self.strings(_any_text)
+        self.write_strings_in(((_QUOTE, spelling_for(is_canonical, ensure_ascii, numbered, escapes)),))
         self.numbers = {
             NumberForm.ANY: PLAIN_NUMBER if is_plain else ANY_NUMBER,
             NumberForm.INTEGRAL: number_language(NumberForm.INTEGRAL, is_plain=is_plain),
             NumberForm.NO_FRACTION: number_language(NumberForm.NO_FRACTION),
         }
 
+    def write_strings_in(self, quotes: tuple[tuple[Regular, Spelling], ...]) -> None:
+        """Set how strings are written, while the notation is made."""
+        self.quotes = quotes
+        self.spelling = quotes[0][1]
+        self.string = self.strings(any_text)
+
     def strings(self, spell: Spell) -> Regular:
         """Strings, in quotes."""
         return union(*(concat(quote, spell(spelling), quote) for quote, spelling in self.quotes))
 
 
-def _any_text(spelling: Spelling) -> Regular:
+def any_text(spelling: Spelling) -> Regular:
+    """All strings."""
     return spelling.body
 
 

@@ -68,9 +68,7 @@ class PythonNotation(Notation):
 
     def __init__(self, words: tuple[str, str, str]) -> None:
         super().__init__(is_canonical=False, ensure_ascii=False, is_plain=False)
-        self.quotes = tuple((literal(quote), PythonSpelling(quote)) for quote in "\"'")
-        self.spelling = self.quotes[0][1]
-        self.string = self.strings(lambda spelling: spelling.body)
+        self.write_strings_in(tuple((literal(quote), PythonSpelling(quote)) for quote in "\"'"))
         self.null, self.true, self.false = map(literal, words)
         self.boolean = union(self.true, self.false)
 

@@ -9,12 +9,16 @@ A :class:`Spelling` is all of these ways or some of them, but never none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import FIRST_LETTER, Concat, Regular, Word, byte_set, concat, literal, repeat, union
 from constrain.grammar.schema_options import UnicodeEscapes
 from constrain.grammar.utf8 import ALL, CodePoints, common, encode, negate, normalize
+
+_Found = TypeVar("_Found")
 
 ALL_ESCAPES = '"\\/bfnrt'
 """What may stand behind a backslash in JSON, but for ``u``."""
@@ -230,6 +234,23 @@ EVERY_WAY.alphabet = ASCII_CHARACTERS
 def is_text(value: str) -> bool:
     """Whether a string can be written as UTF-8, that is, holds no lone surrogate."""
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def find_at_end(text: Callable[[int], bytes], find: Callable[[bytes], _Found | None], what: str) -> _Found:
+    """What ``find`` finds in the last bytes of a text, of which it is given more until it does.
+
+    ``text(n)`` are the last ``n`` bytes of the text, or more.  Raises ValueError, which says what was looked for, if it
+    is not found in the whole text.
+    """
+    size = 256
+    while True:
+        data = text(size)
+        found = find(data)
+        if found is not None:
+            return found
+        if len(data) < size:
+            raise ValueError(f"the text does not end with {what}")
+        size = 4 * len(data)
 
 
 def string_before(data: bytes, quote: int) -> int:

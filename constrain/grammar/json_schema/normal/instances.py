@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.grammar.json_schema.lexical.strings import string_before
+from constrain.grammar.json_schema.lexical.strings import find_at_end, string_before
 
 _NUMBER = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?")
 _SPACE = b" \t\n\r"
@@ -107,15 +107,7 @@ def last_value(text: Callable[[int], bytes]) -> bytes:
     backwards, from outside of any string, so a quote ends a string, and the quote that begins it is the last one of its
     kind without a backslash of its own.
     """
-    size = 256
-    while True:
-        data = text(size)
-        found = _find_value(data)
-        if found is not None:
-            return found
-        if len(data) < size:
-            raise ValueError("the text does not end with a value and a comma")
-        size = 4 * len(data)
+    return find_at_end(text, _find_value, "a value and a comma")
 
 
 def _find_value(data: bytes) -> bytes | None:
