@@ -18,6 +18,8 @@ _FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1200,800"),
 )
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+# In seconds: for an answer of the driver, and for its end.
+_PATIENCE = 60
 _local = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 KEYS = {"Left": "\ue012", "Right": "\ue014", "End": "\ue010", "Home": "\ue011"}
 
@@ -66,7 +68,7 @@ class Browser:
 def call(method: str, url: str, content: object = None) -> Any:
     body = None if content is None else json.dumps(content).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method=method)
-    with _local.open(request, timeout=60) as answer:
+    with _local.open(request, timeout=_PATIENCE) as answer:
         return json.load(answer)["value"]
 
 
@@ -92,3 +94,7 @@ def open_browser(browser: str, driver: str) -> Iterator[Browser]:
                 call("DELETE", f"{address}/session/{session}")
         finally:
             process.terminate()
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
