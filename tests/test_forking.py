@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from forks import child_does
 
 import constrain
 from constrain import collection, metrics
@@ -30,19 +30,6 @@ SCHEMA = {"type": "array", "items": {"type": "string", "maxLength": 5}}
 @pytest.fixture(scope="module")
 def vocabulary() -> constrain.Vocabulary:
     return constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
-
-
-def child_does(work: Callable[[], bool]) -> bool:
-    """Whether a forked child does some work within ten seconds, with the right result."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            signal.alarm(10)
-            status = 0 if work() else 1
-        finally:
-            os._exit(status)
-    return os.waitpid(child, 0)[1] == 0
 
 
 def while_held(lock: Any, work: Callable[[], bool]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forks import child_does
 
 import constrain
 from constrain.engine import matcher as matcher_module
@@ -233,8 +234,9 @@ def test_after_a_fork(vocabulary: constrain.Vocabulary) -> None:
     constrain.fill_next_token_bitmask_batch(matchers, mask, threads=3)
     for matcher in matchers:
         assert matcher.accept_bytes(b"[")
-    child = os.fork()
-    if child == 0:
+
+    def work() -> bool:
         constrain.fill_next_token_bitmask_batch(matchers, mask, threads=3)
-        os._exit(0 if mask.any(axis=1).all() else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return bool(mask.any(axis=1).all())
+
+    assert child_does(work)

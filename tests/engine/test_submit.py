@@ -9,6 +9,7 @@ import time
 from concurrent.futures import CancelledError, wait
 
 import pytest
+from forks import child_does
 
 from constrain import Deadline, Grammar, GrammarCompiler, Vocabulary
 from constrain.engine import compile_jobs
@@ -30,7 +31,8 @@ def held(compiler, monkeypatch):
 
     def compile_grammar(grammar, *, time_limit=None):
         compiled.append(grammar)
-        while not go.wait(0.005):
+        while not go.is_set():
+            time.sleep(0.005)
             time_limit.check()
         return original(grammar, time_limit=time_limit)
 
@@ -150,14 +152,11 @@ def test_a_forked_child_compiles_too(compiler, held):
     compiled, go = held
     future = compiler.submit(Grammar.from_regex("[ab]+"))
     wait_for(compiled, 1)
-    child = os.fork()
-    if child == 0:
+
+    def work():
         go.set()
-        status = 1
-        try:
-            status = 0 if compiler.submit(Grammar.from_regex("[ab]+")).result(60) else 2
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
+        return compiler.submit(Grammar.from_regex("[ab]+")).result(60)
+
+    assert child_does(work, 60)
     go.set()
     assert future.result(60)
