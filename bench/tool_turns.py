@@ -102,9 +102,16 @@ def schemas() -> dict[str, Any]:
     return found
 
 
+def tools_for(style: ToolStyle) -> list[dict[str, Any]]:
+    """The tools that a style can call: one that repeats names behind values has to know them."""
+    arguments = ARGUMENT_STYLES.get(style.arguments)
+    needs_names = arguments is not None and bool(arguments.after_end)
+    return [tool for tool in TOOLS if not needs_names or tool.get("name") != "search_more"]
+
+
 def vocabulary_for(style: ToolStyle, rng: random.Random) -> constrain.Vocabulary:
     """Characters, words, and the marks of a style, whole and in pieces."""
-    marks = [part for form in style.forms for part in form] + [*style.ends, style.trigger]
+    marks = [part for form in style.forms for part in form] + [*style.ends, style.trigger, style.end]
     if style.section is not None:
         marks += [style.section.begin, style.section.separator, style.section.end]
     if style.reasoning is not None:
@@ -228,7 +235,7 @@ def faults(text: str | None, style: ToolStyle, choice: str, rng: random.Random) 
         found.append("calls are not as tool_choice says")
     if choice not in ("none", "auto", "required") and names != [choice]:
         found.append("the call is not the one that was asked for")
-    if choice in ("required", "search") and turn.text.strip():
+    if choice in ("required", "search") and turn.text.strip() and not style.text_first:
         found.append("text beside a call that is required")
     return found
 
@@ -237,16 +244,17 @@ def walk(style: ToolStyle, count: int, seed: int) -> tuple[Counter[str], list[tu
     """``count`` turns of a style: how many of what, and those with faults."""
     rng = random.Random(seed)
     vocabulary = vocabulary_for(style, rng)
+    tools = tools_for(style)
     grammars = {}
     for choice in ("auto", "required", "none", "search"):
         for parallel in (True, False):
             for order in ("schema", "any"):
                 grammar = constrain.Grammar.from_tools(
-                    TOOLS, style=style, tool_choice=choice, parallel=parallel, property_order=order
+                    tools, style=style, tool_choice=choice, parallel=parallel, property_order=order
                 )
                 grammars[choice, parallel, order] = constrain.CompiledGrammar(grammar.ir, vocabulary)
         if style.reasoning is not None:
-            grammar = constrain.Grammar.from_tools(TOOLS, style=style, tool_choice=choice, reasoning=THOUGHTS)
+            grammar = constrain.Grammar.from_tools(tools, style=style, tool_choice=choice, reasoning=THOUGHTS)
             grammars[choice, True, "thoughts"] = constrain.CompiledGrammar(grammar.ir, vocabulary)
     seen: Counter[str] = Counter()
     bad: list[tuple[str, str | None]] = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from constrain.errors import ConstrainError, LimitError
@@ -16,7 +17,7 @@ from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, Number, instance
 from constrain.grammar.json_schema.normal.intersect import member
 from constrain.grammar.json_schema.normal.key_classes import other_classes
-from constrain.grammar.json_schema.normal.nodes import Node, Normal, ObjectNode
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, Normal, ObjectNode
 from constrain.grammar.json_schema.normal.normalize import Normalizer
 from constrain.grammar.json_schema.text_dependent.membership import Membership
 
@@ -26,7 +27,7 @@ class Written(NamedTuple):
 
     Attributes
     ----------
-    text : str
+    text : str, optional
         The string that it may be.
     json : str, optional
         The JSON of the other value that it may be.
@@ -34,16 +35,33 @@ class Written(NamedTuple):
         That value.
     is_foreign : bool
         Whether it is written as Python writes it, and not as JSON: then it is that value only where no string is valid.
+    members : mapping of str to Written, optional
+        Those of the object that it may be, where objects are not written as JSON.
+    items : sequence of Written, optional
+        Those of the array that it may be, likewise.
     """
 
-    text: str
+    text: str | None
     json: str | None
     value: Any
     is_foreign: bool = False
+    members: Mapping[str, Written] | None = None
+    items: Sequence[Written] | None = None
+
+    @property
+    def is_container(self) -> bool:
+        """Whether it may be an object or array that is not written as JSON."""
+        return self.members is not None or self.items is not None
 
     def unknown(self) -> Any:
         """What it is where nothing is known of it."""
-        return self.text if self.json is None or self.is_foreign else self.value
+        if self.text is not None and (self.json is None or self.is_foreign):
+            return self.text
+        if self.items is not None:
+            return [each.unknown() for each in self.items]
+        if self.members is not None:
+            return {name: each.unknown() for name, each in self.members.items()}
+        return self.value
 
 
 class ArgumentSchema:
@@ -61,7 +79,9 @@ class ArgumentSchema:
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
-        self._nodes: list[ObjectNode] | None = None
+        self._nodes: Sequence[Node] | None = None
+        # What a part of the arguments is by a handle.
+        self._known: dict[tuple[Handle, int], tuple[Any, bool]] = {}
         self._normalizer: Normalizer | None = None
         self._membership = Membership(self, FewValues(self.normal, other_classes))
 
@@ -71,23 +91,64 @@ class ArgumentSchema:
         An argument is JSON where that is valid, and a string where only that is.  Of several alternatives of the schema
         the one counts that most arguments fit.
         """
-        if all(each.json is None for each in written.values()):
+        if all(each.json is None and not each.is_container for each in written.values()):
             return {name: each.text for name, each in written.items()}
+        self._known.clear()
+        return self._members(self._objects(), written)[0]
+
+    def _members(self, nodes: Iterable[Node], written: Mapping[str, Written]) -> tuple[dict[str, Any], int]:
+        """Members as the alternative has them that most of them fit, and how many do not; -1 if there is none."""
         best, least = {name: each.unknown() for name, each in written.items()}, -1
-        for node in self._objects():
-            found = {name: self._value(node, name, each) for name, each in written.items()}
+        for node in nodes:
+            if not isinstance(node, ObjectNode):
+                continue
+            found = {name: self._value(member(node, name), each) for name, each in written.items()}
             misfits = sum(not fits for _, fits in found.values()) + len(node.required.keys() - found.keys())
             if least < 0 or misfits < least:
                 best, least = {name: value for name, (value, _) in found.items()}, misfits
-        return best
+        return best, least
 
-    def _value(self, node: ObjectNode, name: str, written: Written) -> tuple[Any, bool]:
-        """An argument as an alternative of the schema has it, and whether it is valid there."""
-        handle = member(node, name)
+    def _items(self, nodes: Iterable[Node], written: Sequence[Written]) -> tuple[list[Any], int]:
+        """The same of items."""
+        best, least = [each.unknown() for each in written], -1
+        for node in nodes:
+            if not isinstance(node, ArrayNode):
+                continue
+            handles = [*node.prefix[: len(written)], *[node.items] * (len(written) - len(node.prefix))]
+            found = [self._value(handle, each) for handle, each in zip(handles, written, strict=True)]
+            misfits = sum(not fits for _, fits in found)
+            if least < 0 or misfits < least:
+                best, least = [value for value, _ in found], misfits
+        return best, least
+
+    def _value(self, handle: Handle, written: Written) -> tuple[Any, bool]:
+        """What is written as an alternative has it, and whether it is valid there."""
+        if written.is_container:
+            key = handle, id(written)
+            if key not in self._known:
+                self._known[key] = self._container(handle, written)
+            return self._known[key]
+        assert written.text is not None
         is_text = (written.json is None or written.is_foreign) and self._allows_text(handle, written.text)
         if not is_text and written.json is not None and self._allows_json(handle, written.json):
             return written.value, True
         return written.text, is_text or self._allows_text(handle, written.text)
+
+    def _container(self, handle: Handle, written: Written) -> tuple[Any, bool]:
+        """The same of what may be an object or array."""
+        if written.text is not None and self._allows_text(handle, written.text):
+            return written.text, True
+        try:
+            nodes = self.normal(handle).nodes
+        except ConstrainError:
+            return written.unknown(), True
+        ways: list[tuple[Any, int]] = []
+        if written.items is not None:
+            ways.append(self._items(nodes, written.items))
+        if written.members is not None:
+            ways.append(self._members(nodes, written.members))
+        value, misfits = min((way for way in ways if way[1] >= 0), key=itemgetter(1), default=(written.unknown(), 1))
+        return value, misfits == 0
 
     def _allows_text(self, handle: Handle, text: str) -> bool:
         return self._allows(handle, Instance("string", text))
@@ -105,14 +166,13 @@ class ArgumentSchema:
         except (ConstrainError, RecursionError):
             return True
 
-    def _objects(self) -> list[ObjectNode]:
+    def _objects(self) -> Sequence[Node]:
         """The alternatives of the schema."""
         if self._nodes is None:
             try:
-                nodes = with_scope_if_needed(self._read)
+                self._nodes = with_scope_if_needed(self._read)
             except (ConstrainError, RecursionError):
-                nodes = ()
-            self._nodes = [node for node in nodes if isinstance(node, ObjectNode)]
+                self._nodes = ()
         return self._nodes
 
     def _read(self, keeps_scope: bool) -> tuple[Node, ...]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from constrain.errors import ConstrainError
 from constrain.grammar.events import Event as PartEvent
 from constrain.grammar.json_events import JsonReader
 from constrain.grammar.structural_tags.styles import CALLS
@@ -103,7 +102,7 @@ def parse(
     Raises
     ------
     ConstrainError
-        If there is no such style, its arguments cannot be read back, or a tool is not valid.
+        If there is no such style, or a tool is not valid.
     """
     parser = TurnParser(style, tools, reasoning=reasoning, reasoning_begun=reasoning_begun)
     parser.feed(text)
@@ -154,8 +153,6 @@ class TurnParser:
             self._brackets = Brackets("{[", (self._xml.end,), has_escapes=False)
             self._read_value, self._xml = partial(read_bare_object, style=self._xml), None
         self._tells_arguments = arguments and self._brackets is JSON
-        if self._xml is not None and self._xml.nests:
-            raise ConstrainError(f"arguments in {self._style.arguments}, with arrays in XML too, cannot be read back")
         known = read_tools(tools) if tools is not None else []
         self._schemas = {tool.name: ArgumentSchema(tool.parameters) for tool in known}
         self.turn = Turn(is_complete=True)
@@ -163,6 +160,10 @@ class TurnParser:
         self._events: list[Event] = []
         self._is_last = False
         self._step = self._begin
+        # What comes when a section of calls has ended.
+        self._behind_calls = self._rest if self._style.is_whole else self._read_text
+        if self._style.text_first:
+            self._behind_calls = self._behind_text
         self._in_section = False
         # What was read of a call that is not complete, or of the section before its first call.
         self._unfinished = ""
@@ -266,6 +267,10 @@ class TurnParser:
             if self._may_begin(before):
                 self._step = self._begin_text
                 return False
+            if self._style.text_first:
+                self._take(before)
+                self._step = self._read_framed
+                return True
             # Either a text or a call (or a section).
             calls = self._begin_call if self._style.section is None else self._read_text
             self._step = self._read_framed if self._take(before) else calls
@@ -285,10 +290,19 @@ class TurnParser:
         if found >= 0:
             self._say("text", found)
             self._take(after)
-            self._step = self._rest
+            self._step = self._behind_text if self._style.text_first else self._rest
             return True
         self._say("text", len(self._buffer) - self._held((after,)))
         return False
+
+    def _behind_text(self) -> bool:
+        """Calls, or the end of a turn in which a text comes first."""
+        end, section = self._style.end, self._style.section
+        assert section is not None
+        if self._may_begin(section.begin) or self._may_begin(end):
+            return False
+        self._step = self._rest if end and self._take(end) else self._read_text
+        return True
 
     def _read_text(self) -> bool:
         places = [(place, -len(mark), mark) for mark in self._starts if (place := self._buffer.find(mark)) >= 0]
@@ -428,7 +442,7 @@ class TurnParser:
                 return False
         if self._take(section.end):
             self._in_section, self.turn.is_complete = False, True
-            self._step = self._rest if self._style.is_whole else self._read_text
+            self._step = self._behind_calls
             return True
         if not self._buffer:
             return False

@@ -107,6 +107,23 @@ WRITTEN = {
     "longcat_flash": '<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n'
     "</longcat_tool_call><longcat_tool_call>\n"
     '{"name": "get_time", "arguments": {"zone": "UTC"}}\n</longcat_tool_call>',
+    "mimo": "<tool_call><function=get_weather><parameter=city>Paris</parameter><parameter=days>3</parameter></function>"
+    "</tool_call><tool_call><function=get_time><parameter=zone>UTC</parameter></function></tool_call>",
+    "exaone4": '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}</tool_call>\n'
+    '<tool_call>{"name": "get_time", "arguments": {"zone": "UTC"}}</tool_call>',
+    "minimax_m3": "]<]minimax[>[<tool_call>\n"
+    ']<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris]<]minimax[>[</city>'
+    "]<]minimax[>[<days>3]<]minimax[>[</days>]<]minimax[>[</invoke>\n"
+    ']<]minimax[>[<invoke name="get_time">\n]<]minimax[>[<zone>UTC]<]minimax[>[</zone>\n]<]minimax[>[</invoke>\n'
+    "]<]minimax[>[</tool_call>",
+    "cohere_xml": '<cofl:tool_calls><cofl:tool_call id="0" name="get_weather"><cofl:value name="city" type="raw">Paris'
+    '</cofl:value><cofl:value name="days" type="json">3</cofl:value></cofl:tool_call><cofl:tool_call id="1" '
+    'name="get_time"><cofl:value name="zone" type="raw">UTC</cofl:value></cofl:tool_call></cofl:tool_calls>',
+    "kimi_k3": "<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|>"
+    '<|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>Paris'
+    '<|close|>argument<|sep|><|open|>argument key="days" type="number"<|sep|>3<|close|>argument<|sep|>'
+    '<|close|>call<|sep|><|open|>call tool="get_time" index="2"<|sep|><|open|>argument key="zone" type="string"<|sep|>'
+    "UTC<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>",
 }
 _PYTHON = "[get_weather(city=\"Paris\", days=3), get_time(zone='UTC')]"
 WRITTEN["llama4_pythonic"] = _PYTHON
@@ -116,6 +133,9 @@ WRITTEN["olmo3"] = '<function_calls>get_weather(city="Paris", days=3)\nget_time(
 WRITTEN["command4"] = WRITTEN["command_r7b"]
 WRITTEN["deepseek_v3"] = WRITTEN["deepseek_r1"]
 WRITTEN["deepseek_v4"] = WRITTEN["deepseek_v3.2"].replace("function_calls>", "tool_calls>")
+WRITTEN["deepseek_v4.1"] = (
+    WRITTEN["deepseek_v3.2"].replace("｜function_calls>", "｜calls>").replace("DSML｜", "DSML｜ ")
+)
 
 
 def compiled(style: str, **options: Any) -> constrain.CompiledGrammar:
@@ -158,12 +178,13 @@ def test_calls_are_accepted_and_read_back(style: str) -> None:
 @pytest.mark.parametrize("style", WRITTEN)
 def test_choices_of_tools(style: str) -> None:
     text = WRITTEN[style]
-    final, _ = STYLES[style].text or ("", "")
+    before, after = STYLES[style].text or ("", "")
+    hello = f"{before}Hello.{after if STYLES[style].text_first else ''}"
     required = compiled(style, tool_choice="required", reasoning=False)
     assert fits(required, text)
-    assert not fits(required, final + "Hello.")
+    assert not fits(required, hello)
     none = compiled(style, tool_choice="none", reasoning=False)
-    assert fits(none, final + "Hello.")
+    assert fits(none, hello)
     assert not fits(none, text)
     one = compiled(style, tool_choice="required", parallel=False, reasoning=False)
     named = compiled(style, tool_choice="get_weather", reasoning=False)
@@ -624,11 +645,141 @@ def test_a_name_that_does_not_end(style: str) -> None:
     assert parser.turn.calls == []
 
 
-def test_arguments_that_cannot_be_read_back() -> None:
-    style = ToolStyle("mine", (("<c>", "|"),), ("</c>",), "<c>", arguments="cohere_xml")
-    assert constrain.Grammar.from_tools([TIME], style=style)
-    with pytest.raises(ConstrainError, match="arguments in cohere_xml, with arrays in XML too, cannot be read back"):
-        parse("", style, [TIME])
+# -- arrays and objects in XML ---------------------------------------------------------------------
+
+NESTED = {
+    "name": "f",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "s": {"type": "string"},
+            "n": {"type": ["number", "null"]},
+            "o": {
+                "type": "object",
+                "properties": {"item": {"$ref": "#/properties/s"}, "p": {"$ref": "#/properties/o"}},
+            },
+            "a": {"type": "array", "items": {"anyOf": [{"type": "boolean"}, {"$ref": "#/properties/a"}]}},
+            "t": {"type": "array", "items": {"type": "string"}},
+            "e": {"anyOf": [{"$ref": "#/properties/t"}, {"type": "integer"}, {"$ref": "#/properties/o"}]},
+        },
+    },
+}
+VALUES: list[dict[str, Any]] = [
+    {},
+    {"s": "", "n": 1.5, "o": {}, "a": [], "t": []},
+    {"s": " 3", "n": None, "o": {"item": "3"}, "a": [True, [], [[False]]], "t": ["", "3", "true", "<b>"]},
+    {"o": {"item": "x", "p": {"p": {"item": " ", "p": {}}}}, "e": {"item": "1", "p": {}}},
+    {"t": ['{"a": 1}', "[1]", "]<]minimax[>", "<cofl:value"], "e": 12, "s": "]<"},
+    {"s": "</item>", "e": ["x"]},
+]
+
+
+def in_minimax(value: Any) -> str:
+    match value:
+        case dict():
+            return "".join(
+                f"]<]minimax[>[<{key}>{in_minimax(each)}]<]minimax[>[</{key}>" for key, each in value.items()
+            )
+        case list():
+            return "".join(in_minimax({"item": each}) for each in value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def in_cohere(value: Any, name: str = "") -> str:
+    match value:
+        case dict():
+            kind, text = "dict", "".join(in_cohere(each, f'name="{key}" ') for key, each in value.items())
+        case list():
+            kind, text = "list", "".join(map(in_cohere, value))
+        case _:
+            kind, text = ("raw", value) if isinstance(value, str) else ("json", json.dumps(value))
+    return f'<cofl:value {name}type="{kind}">{text}</cofl:value>'
+
+
+def nested_turn(style: str, values: dict[str, Any]) -> str:
+    chosen = STYLES[style]
+    section, (before, between) = chosen.section, chosen.forms[0]
+    assert section is not None
+    if style == "minimax_m3":
+        arguments = in_minimax(values)
+    else:
+        arguments = "".join(in_cohere(each, f'name="{key}" ') for key, each in values.items())
+    return f"{section.begin}{before}f{between}{arguments}{chosen.ends[0]}{section.end}".replace("{number}", "1")
+
+
+@pytest.mark.parametrize("style", ["minimax_m3", "cohere_xml"])
+@pytest.mark.parametrize("values", VALUES)
+def test_arrays_and_objects_in_xml(style: str, values: dict[str, Any]) -> None:
+    turn = nested_turn(style, values)
+    grammar = constrain.Grammar.from_tools([NESTED], style=style, property_order="any", reasoning=False)
+    assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), turn)
+    parser = TurnParser(style, [NESTED])
+    for sign in turn:
+        parser.feed(sign)
+    parser.finish()
+    assert parser.turn == parse(turn, style, [NESTED])
+    assert parser.turn.calls == [Call("f", values)]
+
+
+def test_xml_without_a_schema() -> None:
+    """What has only items is an array, what is empty a string; kinds are said, or not."""
+    values = {"o": {"item": "x", "b": ["y", 1]}, "e": {}, "t": [[True]], "s": "3"}
+    assert parse(nested_turn("cohere_xml", values), "cohere_xml").calls == [Call("f", values)]
+    assert parse(nested_turn("minimax_m3", values), "minimax_m3").calls == [Call("f", {**values, "e": "", "s": 3})]
+
+
+def test_names_in_xml_are_read_as_they_are_meant() -> None:
+    values = {'a<&"': 1, "&lt;": {"b>": 2}}
+    turn = nested_turn("cohere_xml", {"a&lt;&amp;&quot;": 1, "&amp;lt;": {"b&gt;": 2}})
+    assert parse(turn, "cohere_xml").calls == [Call("f", values)]
+
+
+@pytest.mark.parametrize("style", ["minimax_m3", "cohere_xml"])
+def test_xml_that_is_no_call(style: str) -> None:
+    marks = [STYLES[style].forms[0][0].replace("{number}", "1"), STYLES[style].ends[0].strip()]
+    wrong = [
+        nested_turn(style, {"o": {"p": "x"}}).replace(mark, mark.replace("o", "0").replace("<", "<<")) for mark in marks
+    ]
+    wrong += [nested_turn(style, {"s": "x", "t": ["y"]}).replace("t", "s")]
+    wrong += [nested_turn(style, {"o": {"item": "x"}}).replace("item>", "p>", 1).replace('"dict"', '"json"')]
+    for text in wrong:
+        assert parse(text, style, [NESTED]).calls == []
+    opening = {"minimax_m3": "]<]minimax[>[<o>", "cohere_xml": '<cofl:value name="o" type="dict">'}[style]
+    begin, _, end = nested_turn(style, {"s": "|"}).partition("|")
+    # Too deep for Python; in the one style it is a string.
+    deep = begin + opening * 10_000 + end
+    assert parse(deep, style, [NESTED]).calls == ([Call("f", {"s": opening * 10_000})] if style == "cohere_xml" else [])
+
+
+def test_no_mark_stands_in_a_string() -> None:
+    grammar = constrain.Grammar.from_tools([NESTED], style="minimax_m3", reasoning=False)
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    for text, is_string in (
+        ("]<]minimax[>", True),
+        ("]<]minimax[>[", False),
+        ("a]<]minimax[>[</b", False),
+        ("]", True),
+    ):
+        assert fits(compiled, nested_turn("minimax_m3", {"s": text})) == is_string
+
+
+def test_many_readings_of_nested_xml() -> None:
+    """Each part is looked at once for a schema, however many alternatives lead to it."""
+    both = [{"properties": {"a": {"$ref": "#/$defs/n"}, kind: {}}, "required": ["a", kind]} for kind in ("x", "y")]
+    node = {
+        "anyOf": [{"type": "object", **each} for each in both]
+        + [{"type": "object", "properties": {"a": {"type": "string"}}}]
+    }
+    tool = {
+        "name": "f",
+        "parameters": {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": node}},
+    }
+    values: Any = {"a": "3"}
+    for _ in range(60):
+        values = {"a": values}
+    turn = nested_turn("minimax_m3", values)
+    (call,) = parse(turn, "minimax_m3", [tool]).calls
+    assert json.dumps(call.arguments).count("{") == 61
 
 
 # -- arguments with bare names ---------------------------------------------------------------------

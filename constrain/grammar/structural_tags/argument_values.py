@@ -37,6 +37,7 @@ from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import (
     EPSILON,
     Regular,
+    byte_range,
     byte_set,
     complement,
     concat,
@@ -47,7 +48,7 @@ from constrain.grammar.regular import (
 )
 from constrain.grammar.rules_on_demand import Template
 from constrain.grammar.structural_tags.styles import STYLES, ArgumentStyle
-from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
+from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import token_set
 from constrain.grammar.utf8 import ANY_TEXT, CodePoints, common, encode, negate, normalize
 
@@ -62,10 +63,10 @@ _NO_NAME: CodePoints = normalize([(0, 0x1F), *((ord(each), ord(each)) for each i
 class Names(Spelling):
     """How names are written: with the characters of a style that have a meaning otherwise escaped."""
 
-    def __init__(self, escapes: dict[str, str], reserved: str) -> None:
-        self._escapes = escapes
-        self._no_name = normalize([*_NO_NAME, *((ord(each), ord(each)) for each in reserved)])
-        self._pattern = re.compile("|".join(map(re.escape, escapes.values()))) if escapes else None
+    def __init__(self, style: ArgumentStyle) -> None:
+        self._style = style
+        self._escapes = style.escapes
+        self._no_name = normalize([*_NO_NAME, *((ord(each), ord(each)) for each in style.reserved)])
         self.character = self.points(((0, 0x10FFFF),))
         self.body = _IDENTIFIER
 
@@ -89,8 +90,7 @@ class Names(Spelling):
 
     def read(self, text: str) -> str:
         """The name that is written so."""
-        back = {escape: character for character, escape in self._escapes.items()}
-        return text if self._pattern is None else self._pattern.sub(lambda found: back[found.group()], text)
+        return self._style.read_name(text)
 
 
 class ArgumentLayout(Layout):
@@ -108,7 +108,7 @@ class ArgumentLayout(Layout):
     is_json = tells_values = has_pieces_of_keys = False
 
     def __init__(self, style: ArgumentStyle, space: Regular, excludes: tuple[str, ...]) -> None:
-        self._names = Names(dict(style.escapes), style.reserved)
+        self._names = Names(style)
         self._before = concat(space, literal(style.before_key))
         head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
         self._after = concat(literal(head), space, literal(mark + tail)) if mark else literal(head)
@@ -307,10 +307,13 @@ class ArgumentWriter:
         """The strings of a node, as they are, between their opening and their end."""
         body, end = self._body(node), self._style.end
         if self._tokens is None or not self._tokens.search(opening + end):
-            # The first end is the end.
-            through = intersect(concat(body, literal(end)), complement(concat(ANY_BYTES, literal(end), MORE_BYTES)))
+            # The first end is the end, and there is no mark before it.
+            mark = self._style.mark or end
+            rest = repeat(byte_range(0, 255), len(end.removeprefix(mark)) + 1)
+            no_other = complement(concat(ANY_BYTES, literal(mark), rest))
+            through = intersect(concat(body, literal(end)), no_other)
             return (self.builder.lexeme(concat(self._before_value, literal(opening), through), node.pointer),)
-        alone = self.builder.lexeme(intersect(body, complement(occurs_in((end,)))), node.pointer)
+        alone = self.builder.lexeme(intersect(body, complement(occurs_in((self._style.mark or end,)))), node.pointer)
         return (*self._opening(opening), alone, *self._fixed(end))
 
     def _body(self, node: StringNode) -> Regular:

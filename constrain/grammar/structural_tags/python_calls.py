@@ -24,9 +24,9 @@ from constrain.grammar.json_schema.normal.nodes import KeyRule, Node, ObjectNode
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.regular import Regular, concat, literal, repeat
 from constrain.grammar.structural_tags.argument_values import Names, objects_of_root
-from constrain.grammar.structural_tags.styles import CALLS, PYTHON
+from constrain.grammar.structural_tags.styles import CALLS, PYTHON, ArgumentStyle
 
-_NAME = Names({}, "")
+_NAME = Names(ArgumentStyle(before_key="", after_key="=", openings={}, end=""))
 _LAST_NAME = re.compile(rb"([^\s(,=]+)\s*=$")
 # Arguments that the schema does not name have ASCII names: Python takes some others for the same.
 _NO_NAME: Text = without(every(Pattern("^[A-Za-z_][A-Za-z0-9_]*$"), without(Words(frozenset(kwlist)))))

@@ -6,6 +6,7 @@ An argument is ``before_key``, its name, ``after_key``, what says the kind of it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -47,6 +48,8 @@ class ArgumentStyle:
         Whether arrays and objects are written in the style too; otherwise they are JSON.
     ends : dict of str to str
         What stands behind values of some kinds instead.
+    mark : str
+        What each tag, and so the end of a value, begins with; in ASCII.  It stands in no string.
     separator : str
         What stands between two members, or two items.  With it the arguments are an object as any other of the style,
         with what stands around one, and there is no white space anywhere.
@@ -65,11 +68,17 @@ class ArgumentStyle:
     after_end: str = ""
     nests: bool = False
     ends: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
     separator: str = ""
 
     def end_of(self, kind: str) -> str:
         """What stands behind a value of a kind."""
         return self.ends.get(kind, self.end)
+
+    def read_name(self, text: str) -> str:
+        """The name that is written so."""
+        back = {escape: character for character, escape in self.escapes.items()}
+        return re.sub("|".join(map(re.escape, back)), lambda found: back[found.group()], text) if back else text
 
     @property
     def reserved(self) -> str:
@@ -134,6 +143,7 @@ STYLES: dict[str, ArgumentStyle] = {
         after_item="item>",
         after_end=">",
         nests=True,
+        mark=_MINIMAX,
     ),
     "gemma4": ArgumentStyle(
         "",

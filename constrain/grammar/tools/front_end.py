@@ -147,16 +147,16 @@ class _Turn:
             choice, parallel = "required", False
         if choice == "required" and not tools:
             raise ConstrainError("tool_choice='required' needs tools")
-        if choice == "none" or not tools:
+        thoughts = self._style.reasoning if reasoning else None
+        if self._style.text_first:
+            body = self._text_before_calls(tools if choice != "none" else [], choice == "required", parallel, thoughts)
+        elif choice == "none" or not tools:
             body = self._text()
         elif choice == "required":
             body = self._calls(tools, parallel)
         else:
             body = self._text_and_calls(tools, parallel)
-        thoughts = self._style.reasoning
-        if not reasoning or thoughts is None:
-            return body
-        return Sequence("#", (self._thoughts(thoughts), body))
+        return body if thoughts is None else Sequence("#", (self._thoughts(thoughts), body))
 
     def _thoughts(self, thoughts: Reasoning) -> Format:
         begin, text = self._thoughts_only(thoughts)
@@ -212,6 +212,23 @@ class _Turn:
         before, after = self._style.text
         return Tag("#", before, text, ("", after))
 
+    def _text_before_calls(
+        self, tools: list[Tool], are_required: bool, parallel: bool, thoughts: Reasoning | None
+    ) -> Format:
+        """A text, calls behind it, and the end of the turn."""
+        style = self._style
+        assert style.text is not None
+        before, after = style.text
+        begin: Format = ConstString("#", before)
+        # A prompt that does not begin the thoughts begins the text.
+        parts = [begin if thoughts is not None else Repeated("#", begin, 0, 1)]
+        parts.append(Tag("#", "", AnyText("#", (style.trigger, *self._marks, *style.excludes)), (after,)))
+        if tools:
+            calls = self._calls(tools, parallel)
+            parts.append(calls if are_required else Repeated("#", calls, 0, 1))
+        parts.append(Repeated("#", ConstString("#", style.end), 0, 1))
+        return Sequence("#", tuple(parts))
+
     def _text_and_calls(self, tools: list[Tool], parallel: bool) -> Format:
         style = self._style
         if style.text is not None or style.is_whole:
@@ -251,6 +268,7 @@ class _Turn:
             tool.parameters,
             style.arguments,
             self._any_order,
+            excludes=style.string_excludes,
             is_closed=self._closed,
             is_flexible=True,
             keyword="",
@@ -268,6 +286,10 @@ class _Turn:
 
 def _beginnings(body: Format) -> list[str] | None:
     """What a body begins with; None if it may begin with any text."""
+    if isinstance(body, Sequence):
+        return _beginnings(body.elements[0])
+    if isinstance(body, ConstString):
+        return [body.value]
     if isinstance(body, Or):
         parts: tuple[Format, ...] = body.elements
     elif isinstance(body, TagsWithSeparator):

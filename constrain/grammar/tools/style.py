@@ -88,8 +88,14 @@ class ToolStyle:
     reasoning : Reasoning, optional
     text : (str, str)
         What stands around free text that is not alone in the turn.  With it a turn is a text or a call (or a section).
+    text_first : bool
+        Whether such a text comes first in each turn, and a section of calls, if there is one, behind it.
+    end : str
+        What a turn may end with, behind all else, if a text comes first.
     excludes : tuple of str
         What stands neither in free text nor in thoughts, beside the trigger and the marks of thoughts.
+    string_excludes : tuple of str
+        What stands in no string of the arguments that no pattern describes, beside the end of a value.
     notes : str
         Which models it is the syntax of.
 
@@ -110,7 +116,10 @@ class ToolStyle:
     separator: str = "\n"
     reasoning: Reasoning | None = None
     text: tuple[str, str] | None = None
+    text_first: bool = False
+    end: str = ""
     excludes: tuple[str, ...] = ()
+    string_excludes: tuple[str, ...] = ()
     notes: str = ""
 
     def __post_init__(self) -> None:
@@ -139,13 +148,18 @@ class ToolStyle:
             raise ConstrainError(f"the style {self.name!r}: {reason}")
         if self.is_whole and self.text is not None:
             raise ConstrainError(f"the style {self.name!r}: nothing stands around text where calls are the whole turn")
+        if self.text_first and not (self.text is not None and all(self.text) and self.section is not None):
+            reason = "what stands around a text that comes first, and around the calls behind it, must be said"
+            raise ConstrainError(f"the style {self.name!r}: {reason}")
+        if self.end and not self.text_first:
+            raise ConstrainError(f"the style {self.name!r}: only a turn in which a text comes first has an end")
         if self.arguments not in (JSON, *CALLS, *ARGUMENT_STYLES):
             known = ", ".join((JSON, *CALLS, *ARGUMENT_STYLES))
             raise ConstrainError(f"the style {self.name!r}: arguments must be one of {known}, not {self.arguments!r}")
 
     def marks(self) -> list[str]:
         """Every string that a turn may hold as it is, but names, arguments and text."""
-        found = [*(text for form in self.forms for text in form), *self.ends, self.trigger, self.separator]
+        found = [*(text for form in self.forms for text in form), *self.ends, self.trigger, self.separator, self.end]
         if self.section is not None:
             found += [self.section.begin, self.section.separator, self.section.end]
         if self.reasoning is not None:
