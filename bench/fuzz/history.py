@@ -1,4 +1,4 @@
-"""Kind "history": rollback, fork, pickle, reset and drop at random, compared with fresh matchers that read the same steps."""
+"""Kind "history": rollbacks, forks, pickles and resets at random, compared with fresh matchers that read the same."""
 
 from __future__ import annotations
 
