@@ -441,7 +441,8 @@ class Run:
             self.places[step[1]] = replace(place, path=())
         elif what in QUESTIONS:
             if result != self.reference.answer(place, step):
-                return f"the answer is {result!r}, and should be {self.reference.answer(place, step)!r}"
+                subject = "count and the masks of the draft are" if what == "draft" else "answer is"
+                return f"the {subject} {result!r}, and should be {self.reference.answer(place, step)!r}"
         elif what == "fill":
             self.masks += 1
             mask = self.reference.seen(place).mask
