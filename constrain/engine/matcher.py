@@ -696,7 +696,11 @@ class Matcher(Cursor):
             return []
         if self.compiled.ir.token_limits:
             return self.fork()._completed()
-        return transact(self, shortest_completion, self)
+        found = transact(self, shortest_completion, self)
+        # A completion is known without regard to stop tokens, of which an ordinary one is no text.
+        if self._stops and self.validate_tokens(found) < len(found):
+            raise ConstrainError(NO_COMPLETION)
+        return found
 
     def _completed(self) -> list[int]:
         """Complete the text, and give the tokens that did so.

@@ -238,7 +238,7 @@ def test_forced_tokens_count_against_the_budget():
 
 @pytest.mark.parametrize("options", [{}, {"max_tokens": 4}, {"stop_token_ids": [97]}], ids=["plain", "budget", "stop"])
 def test_what_may_follow_is_more_than_the_next_single_bytes(options):
-    """Behind a quote in a token of its own no "a" can follow, since the budget is too small for that or it ends texts."""
+    """Behind a quote in a token of its own there is no "a": the budget is too small for it, or it ends texts."""
     pieces = [bytes((byte,)) for byte in range(128)] + [b'"a', b"</s>"]
     compiled = GrammarCompiler(Vocabulary(pieces, eos_ids=[129])).compile(Grammar.from_regex('"(abcd|e)'))
     matcher = Matcher(compiled, **options)
