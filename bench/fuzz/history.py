@@ -1,4 +1,4 @@
-"""Kind "history": rollback, fork, reset and drop at random, compared with fresh matchers that read the same steps."""
+"""Kind "history": rollbacks, forks, pickles and resets at random, compared with fresh matchers that read the same."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     reference = scripts.Reference(source, scripts.VOCABULARIES[vocabulary](), accelerators)
     is_small = rng.random() < 0.7
     for _ in range(4):
-        case = scripts.random_case(rng, reference, source, vocabulary, rng.choice((20, 60, 200)))
+        case = scripts.random_case(rng, reference, source, vocabulary, rng.choice((20, 60, 200)), scripts.COPIES)
         _judge(case, reference, counts, is_small)
     return counts
 

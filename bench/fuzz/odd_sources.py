@@ -6,6 +6,7 @@ styles of arguments, tools with a budget for thoughts.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from bench.fuzz import vocabularies
@@ -144,8 +145,24 @@ _SCHEMAS: tuple[tuple[Any, dict[str, Any]], ...] = (
     ),
 )
 
+
+def _names(text: str) -> list[str]:
+    """Names that have been written, and some that may always be."""
+    return [*re.findall("[ab]+", text)[-2:], "a", "ab</a>"]
+
+
+_NARROWED = r"""
+start: (pair ";")+
+pair: NAME "=" (WORD | sum)
+sum: NAME | sum "," NAME
+NAME: /[ab]{1,4}/
+WORD: /[a-c<>"]{1,6}/
+%ignore " "
+"""
+
 SOURCES = (
     *(Source("lark", text) for text in _LARK),
+    Source("lark", _NARROWED, {"narrow": {"NAME": _names}}),
     *(Source("ebnf", text) for text in _EBNF),
     Source("gbnf", f'root ::= (!<[{_CALL}]>)* <[{_CALL}]> [a-c]+ ("=" root)?'),
     *(Source("structural_tag", {"type": "structural_tag", "format": each}) for each in _FORMATS),

@@ -8,6 +8,7 @@ question a fresh matcher that reads the same steps.
 from __future__ import annotations
 
 import copy
+import pickle
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -253,7 +254,18 @@ class Reference:
         return found
 
 
-def random_case(rng: random.Random, reference: Reference, source: Source, vocabulary: str, count: int) -> Case:
+COPIES = ("fork", "copy", "pickle")
+"""Steps that make another matcher at the same place; the last one in a compiled grammar of its own."""
+
+
+def random_case(
+    rng: random.Random,
+    reference: Reference,
+    source: Source,
+    vocabulary: str,
+    count: int,
+    copies: Sequence[str] = ("fork", "fork", "fork", "copy"),
+) -> Case:
     """A script of ``count`` steps.  It knows where each matcher is, and mostly takes tokens that are allowed."""
     tokens = reference.vocabulary.tokens
     steps: list[Step] = []
@@ -271,12 +283,12 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
         place = places[which]
         what = rng.choices(
             (
-                *("token", "tokens", "bytes", "fill", "batch", "rollback", "reset", "fork", "copy", "begin", "drop"),
+                *("token", "tokens", "bytes", "fill", "batch", "rollback", "reset", "another", "begin", "drop"),
                 *("completion", "expected", *QUESTIONS),
             ),
-            (30, 10, 6, 12, 3, 8, 1, 3, 1, 2, 1, 2, 1, 2, 1, 2, 2),
+            (30, 10, 6, 12, 3, 8, 1, 4, 2, 1, 2, 1, 2, 1, 2, 2),
         )[0]
-        if place is None or (what in ("fork", "copy", "begin") and len(places) > 4):
+        if place is None or (what in ("another", "begin") and len(places) > 4):
             continue
         if what == "begin":
             begin()
@@ -284,9 +296,9 @@ def random_case(rng: random.Random, reference: Reference, source: Source, vocabu
             if sum(each is not None for each in places) > 1:
                 places[which] = None
                 steps.append(("drop", which))
-        elif what in ("fork", "copy"):
+        elif what == "another":
             places.append(place)
-            steps.append((what, which))
+            steps.append((rng.choice(copies), which))
         elif what == "rollback":
             back = rng.randint(0, min(len(place.path), rng.choice((1, 3, 70))))
             steps.append(("rollback", which, back))
@@ -391,6 +403,8 @@ class Run:
             return matcher.fork, ()
         if what == "copy":
             return copy.copy, (matcher,)
+        if what == "pickle":
+            return _pickled, (matcher,)
         if what == "batch":
             live = [each for each in self.matchers if each is not None]
             self._batch = constrain.allocate_token_bitmask(len(live), self.reference.vocabulary.size)
@@ -418,7 +432,7 @@ class Run:
         assert place is not None
         if what == "drop":
             self.places[step[1]] = None
-        elif what in ("fork", "copy"):
+        elif what in COPIES:
             self.matchers.append(result)
             self.places.append(place)
         elif what == "rollback":
@@ -427,7 +441,8 @@ class Run:
             self.places[step[1]] = replace(place, path=())
         elif what in QUESTIONS:
             if result != self.reference.answer(place, step):
-                return f"the answer is {result!r}, and should be {self.reference.answer(place, step)!r}"
+                subject = "count and the masks of the draft are" if what == "draft" else "answer is"
+                return f"the {subject} {result!r}, and should be {self.reference.answer(place, step)!r}"
         elif what == "fill":
             self.masks += 1
             mask = self.reference.seen(place).mask
@@ -471,6 +486,11 @@ class Run:
             if found != expected:
                 return f"matcher {index}: " + _wrong_fields(self.reference.vocabulary, found, expected)
         return ""
+
+
+def _pickled(matcher: constrain.Matcher) -> constrain.Matcher:
+    twin: constrain.Matcher = pickle.loads(pickle.dumps(matcher))
+    return twin
 
 
 def _completion(matcher: constrain.Matcher) -> list[int] | None:

@@ -49,8 +49,8 @@ _CHARACTERS = "\u00a0éñßžαжשعक一中가，。„—’€→☃Ａ😀
 class Follower(Protocol):
     """What is asked of a matcher."""
 
-    def fork(self) -> Follower:
-        """Another one at the same place."""
+    def _ahead(self, forced: bytes, /) -> Follower | None:
+        """Another one, behind forced text, which can go on with all that may follow; None if that is not certain."""
 
     def accept_bytes(self, data: bytes, /) -> bool:
         """Go on with these bytes, all or nothing."""
@@ -150,8 +150,8 @@ class ForcedTokens:
         self, whole: bytes, ids: list[int], lengths: list[int], forced: bytes, matcher: Follower
     ) -> int:
         """How many of the last tokens of ``whole`` may be others when something follows."""
-        after = matcher.fork()
-        if not after.accept_bytes(forced):
+        after = matcher._ahead(forced)
+        if after is None:
             return len(ids)
         if not hasattr(self._mask, "row"):
             self._mask.row = allocate_token_bitmask(1, self._size)

@@ -20,6 +20,7 @@ from constrain.engine.conditions.budget.stack_budget import StackBudget
 from constrain.engine.conditions.first_region import FirstRegionBudget
 from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
 from constrain.engine.conditions.stop_tokens import StopTokens
+from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.event_stream import CaptureStream, EventStream
 from constrain.engine.forced_tokens import CONTEXT_BYTES, forced_tokens, text_behind
@@ -452,7 +453,8 @@ class Matcher(Cursor):
 
         Empty where the text may end, where there is a choice, and after an end token.  It may stop
         within a character, if only its first bytes are forced.  It ends before a special token, which is no text:
-        :meth:`forced_special_token`.
+        :meth:`forced_special_token`.  What the grammar's rules force is found; that keys are used up, or a budget
+        nearly so, may force more.
         """
         return self._forced()[0]
 
@@ -514,10 +516,28 @@ class Matcher(Cursor):
         if self._state == ENDED:
             return b"", None
         data = transact(self, forced_bytes, self.compiled, self)
-        if not self.compiled.spelled_ids:
-            return data, None
-        text = data.partition(MARK_BYTE)[0]
-        return text, spelled_token(data[len(text) :])
+        text = data.partition(MARK_BYTE)[0] if self.compiled.spelled_ids else data
+        certain, _ = self._certain(text)
+        return certain, spelled_token(data[len(text) :]) if len(certain) == len(text) < len(data) else None
+
+    def _certain(self, data: bytes) -> tuple[bytes, bool]:
+        """As :meth:`LimitedRules.certain`; all is certain where there are none."""
+        limits = next((each for each in self._conditions if isinstance(each, LimitedRules)), None)
+        return (data, True) if limits is None or not data else transact(self, limits.certain, self, data)
+
+    def _ahead(self, forced: bytes) -> Matcher | None:
+        """A matcher behind forced text that can go on with all that may follow, however it is cut into tokens.
+
+        So neither a budget nor limits of tokens take anything away, nor stop tokens; what has been written does, since
+        it is the same in all tokens.  None if it is not certain what may follow.
+        """
+        if not self._certain(forced)[1]:
+            return None
+        twin = self.fork()
+        twin._conditions = tuple(each for each in twin._conditions if isinstance(each, UniqueKeys))
+        twin._has_budget, twin._kinds = False, self.compiled.vocabulary.kind_bytes
+        twin._heed()
+        return twin if twin.accept_bytes(forced) else None
 
     def captures(self) -> list[Capture]:
         """The texts of the rules that the grammar captures, as far as they have come, in the order in which they begin.
@@ -676,7 +696,11 @@ class Matcher(Cursor):
             return []
         if self.compiled.ir.token_limits:
             return self.fork()._completed()
-        return transact(self, shortest_completion, self)
+        found = transact(self, shortest_completion, self)
+        # A completion is known without regard to stop tokens, of which an ordinary one is no text.
+        if self._stops and self.validate_tokens(found) < len(found):
+            raise ConstrainError(NO_COMPLETION)
+        return found
 
     def _completed(self) -> list[int]:
         """Complete the text, and give the tokens that did so.

@@ -44,7 +44,8 @@ from constrain.grammar.utf8 import encode, negate, normalize
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
 _MACROS = ("Regex", "Substring", "TagDispatch", "Token", "ExcludeToken", "TokenTagDispatch")
-_RULE_BEGINS = re.compile(r"[A-Za-z_][\w.-]*[ \t\r\n]*(?:\[[^\]\n]*\][ \t\r\n]*)?::=")
+_SPACE = r"(?:[ \t\r\n]|#[^\r\n]*(?![^\r\n]))*"
+_RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:\[[^\]\n]*\]{_SPACE})?::=")
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")

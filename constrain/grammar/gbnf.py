@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias, TypedDict
 
 from constrain.errors import ConstrainError, GrammarError
@@ -140,7 +141,7 @@ class GbnfReader:
         if start not in self._defined_at:
             known = ", ".join(list(self._defined_at)[:8]) or "no rules"
             raise self._error(f'the start rule "{start}" is not defined (defined are: {known})', 0)
-        return self._builder.finish(self._rules[start], (), self._late_error)
+        return self._builder.finish(self._rules[start], (), partial(_late_error, self._text, self._defined_at))
 
     def _rule(self) -> None:
         begin = self._at
@@ -449,11 +450,10 @@ class GbnfReader:
         return self._builder.lexeme(item.language) if isinstance(item, Text) else item
 
     def _place(self, offset: int) -> tuple[int, int]:
-        return self._text.count("\n", 0, offset) + 1, offset - self._text.rfind("\n", 0, offset)
+        return _place(self._text, offset)
 
     def _error(self, reason: str, offset: int) -> GrammarError:
-        line, column = self._place(offset)
-        return GrammarError(reason, line=line, column=column)
+        return _error(self._text, reason, offset)
 
     def _unexpected(self, expected: str) -> GrammarError:
         char = self._peek()
@@ -461,10 +461,25 @@ class GbnfReader:
         advice = "; the name of a rule has letters, digits and '-'" if char == "_" else ""
         return self._error(f"unexpected {found}, expected {expected}{advice}", self._at)
 
-    def _late_error(self, reason: str, place: str) -> ConstrainError:
-        if place not in self._defined_at:
-            return GrammarError(f"{place}: {reason}" if place else reason)
-        return self._error(f'the rule "{place}": {reason}', self._defined_at[place])
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    """Line and column of an offset, both from 1."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def _error(text: str, reason: str, offset: int) -> GrammarError:
+    line, column = _place(text, offset)
+    return GrammarError(reason, line=line, column=column)
+
+
+def _late_error(text: str, defined_at: dict[str, int], reason: str, place: str) -> ConstrainError:
+    """An error about a rule that is found when the grammar is compiled.
+
+    An IR holds this function, so that it keeps no reader: that may not be pickled, and holds all that was read.
+    """
+    if place not in defined_at:
+        return GrammarError(f"{place}: {reason}" if place else reason)
+    return _error(text, f'the rule "{place}": {reason}', defined_at[place])
 
 
 def _joined(texts: Sequence[Text], language: Regular) -> Text | None:

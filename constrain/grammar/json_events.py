@@ -89,7 +89,8 @@ class JsonReader:
         known = operations[0][1] if is_text else None, operations, then
         if key is not None:
             if self._count >= _MOST_KNOWN:
-                for each in self._states.values():
+                # A list of them, which is made at once: meanwhile another thread may meet a further state.
+                for each in list(self._states.values()):
                     each.clear()
                 self._states, self._count = {state.lexical: state, lexical: then}, 0
             state[key] = known

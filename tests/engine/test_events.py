@@ -12,6 +12,7 @@ import pytest
 import constrain
 from constrain.engine.event_stream import EventStream
 from constrain.errors import ConstrainError
+from constrain.grammar import json_events
 from constrain.grammar.events import Event
 
 PIECES = [
@@ -213,6 +214,22 @@ def test_the_memo_of_a_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("constrain.grammar.json_events._MOST_KNOWN", 3)
     for seed in range(20):
         test_a_full_parse_says_the_same(seed)
+
+
+def test_another_thread_may_meet_a_state_while_the_memo_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Met(json_events._State):
+        def clear(self) -> None:
+            # The reader of a grammar is that of all its matchers: here another thread reads half of an escape.
+            reader._states.setdefault(b"\\", Met(b"\\"))
+            super().clear()
+
+    monkeypatch.setattr(json_events, "_MOST_KNOWN", 1)
+    monkeypatch.setattr(json_events, "_State", Met)
+    reader = json_events.JsonReader()
+    place, events = reader.start, list[Event]()
+    for key, piece in enumerate((b'["a', b"b", b'"]')):
+        place = reader.read(place, piece, key, events)
+    assert events[-1].value == ["ab"]
 
 
 def test_captures_are_events_too() -> None:

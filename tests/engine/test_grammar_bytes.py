@@ -313,10 +313,12 @@ def test_pickles(name: str) -> None:
         Grammar.from_lark('start: "b" %json {"type": "array"}'),
         Grammar.from_lark('start: part "0"\npart[max_tokens=2]: /[ab]*/'),
         Grammar.from_lark("start: A+\nA: /ab?/", lexing="longest"),
+        Grammar.from_ebnf('root ::= part "0"\npart[capture="x", max_tokens=2] ::= [ab]*'),
+        Grammar.from_gbnf(f'root ::= [ab] (!<[{END}]>){{0,2}} "0"'),
     ],
-    ids=["rules", "json", "limited", "longest"],
+    ids=["rules", "json", "limited", "longest", "attributes of EBNF", "tokens of GBNF"],
 )
-def test_pickles_of_rules_of_lark(grammar: Grammar) -> None:
+def test_pickles_of_rules(grammar: Grammar) -> None:
     matcher = Matcher(CompiledGrammar(grammar.ir, VOCABULARY))
     assert matcher.accept_bytes(b"b") or matcher.accept_bytes(b"a")
     assert mask_of(pickle.loads(pickle.dumps(matcher))) == mask_of(matcher)

@@ -10,6 +10,7 @@ import constrain
 from bench.fuzz import seams
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.regex import regex_language
+from constrain.tokenizers.mock import MockTokenizer
 
 LETTERS = [bytes([byte]) for byte in range(256)]
 
@@ -315,6 +316,23 @@ def test_rollback_fork_reset_and_pickle():
     assert texts.allowed() == {b">"}
     matcher.reset()
     assert texts.allowed() == {b"<"}
+
+
+@pytest.mark.parametrize("before", ["", "q"])
+def test_what_is_forced_is_so_wherever_a_rule_may_be_over(before):
+    """Every text that a matcher takes begins with what was forced, and that is as long as can be known."""
+    grammar = f'start: "{before}" b "xyz"\nb[suffix=";;", max_tokens=2]: /a;?/'
+    texts = Texts(grammar, b"a;", b";;").take(*([b"q"] if before else []), b"a")
+    # Behind another token the rule may end without its ";;".
+    assert texts.matcher.forced_bytes() == b";"
+    encoder = MockTokenizer(texts.vocabulary.tokens[:-1])
+    assert texts.matcher.forced_tokens(tokenizer=encoder) == []
+    cut, whole = texts.matcher.fork(), texts.matcher.fork()
+    assert cut.accept_tokens(b";xyz")
+    assert cut.is_accepting()
+    assert whole.accept_tokens([257, *b"xyz"])
+    assert whole.is_accepting()
+    assert texts.take(b";").matcher.forced_bytes() == b"xyz"
 
 
 def test_states_that_are_forgotten_are_found_again():

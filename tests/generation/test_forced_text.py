@@ -236,6 +236,24 @@ def test_forced_tokens_count_against_the_budget():
     assert generation.statistics.forced_tokens >= len(text) - 2
 
 
+@pytest.mark.parametrize("options", [{}, {"max_tokens": 4}, {"stop_token_ids": [97]}], ids=["plain", "budget", "stop"])
+def test_what_may_follow_is_more_than_the_next_single_bytes(options):
+    """Behind a quote in a token of its own there is no "a": the budget is too small for it, or it ends texts."""
+    pieces = [bytes((byte,)) for byte in range(128)] + [b'"a', b"</s>"]
+    compiled = GrammarCompiler(Vocabulary(pieces, eos_ids=[129])).compile(Grammar.from_regex('"(abcd|e)'))
+    matcher = Matcher(compiled, **options)
+    assert matcher.forced_bytes() == b'"'
+    assert matcher.forced_tokens(tokenizer=MockTokenizer(pieces[:-1])) == []
+    assert matcher.accept_tokens([128, ord("b"), ord("c"), ord("d")])
+
+
+def test_the_beginnings_of_characters_that_a_budget_has_no_room_for():
+    """Four bytes take four tokens, unless the last two are one; then some first byte may follow, and no second one."""
+    pieces = [bytes((byte,)) for byte in range(256)] + [b"\x98\x80", b"</s>"]
+    compiled = GrammarCompiler(Vocabulary(pieces, eos_ids=[257])).compile(Grammar.from_regex('",[^,]'))
+    assert Matcher(compiled, 5).forced_tokens(tokenizer=MockTokenizer(pieces[:-1])) == [ord('"'), ord(",")]
+
+
 def test_a_tokenizer_that_changes_the_text_forces_nothing():
     class Lower(MockTokenizer):
         def encode(self, text, add_special_tokens=False):

@@ -45,6 +45,9 @@ def matches(pattern: str, alphabet: str, length: int) -> set[str]:
 def test_rules_go_on_to_the_next_one() -> None:
     text = 'root ::= "a"\n  | other_rule.x\n  "c"\nother_rule.x ::=\n  "b" # the end\n  {2}\n'
     assert language(text, "abc", 4) == {"a", "bbc"}
+    # What may stand between a name and its "::=", and what a name may begin with, is the same for the first and others.
+    text = '-a # x ::= \n ::= "a"\nroot ::= "c" -a # "x"\n 1.b\n1.b # [lazy] ::=\n[lazy] # the first\n::= "b"* "c"\n'
+    assert language(text, "abcx", 4) == {"cac", "cabc"}
 
 
 def test_escapes() -> None:

@@ -80,6 +80,7 @@ TYPES: dict[str, tuple[Any, list[Any]]] = {
     "no word": (Annotated[str, pydantic.Field(pattern=r"^[^\w][\W_][\D]\W$")], ["-_--"]),
     "border": (Annotated[str, pydantic.Field(pattern=r"^.\bx\b.\B.$")], ["-x--"]),
     "lines": (Annotated[str, pydantic.Field(pattern=r"(?m)^a$")], ["b\na\nc"]),
+    "any case": (Annotated[str, pydantic.Field(pattern=r"^(?i:[a-k]\x6b[^i])$")], ["I\u212a\u0131", "ik\u0130"]),
     "class of POSIX": (Annotated[str, pydantic.Field(pattern=r"^[[:alpha:]_][]a]$")], ["Z]", "_a"]),
     "uuid1": (pydantic.UUID1, [uuid.UUID("12345678-1234-1234-8234-123456789012")]),
     "uuid4": (pydantic.UUID4, [uuid.UUID("12345678-1234-4234-b234-123456789012")]),
@@ -208,6 +209,8 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (Annotated[str, pydantic.Field(pattern=r"\bx\b")], '"x\u00e9"'),
         (Annotated[str, pydantic.Field(pattern=r"(?m)^a$")], '"\u2028a"'),
         (Annotated[str, pydantic.Field(pattern=r"^[[:alpha:]]$")], '":]"'),
+        (Annotated[str, pydantic.Field(pattern="(?i)^[a-k]$")], '"\u0131"'),
+        (Annotated[str, pydantic.Field(pattern="(?i)^\u0131$")], '"i"'),
     ],
 )
 def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:

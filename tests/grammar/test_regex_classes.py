@@ -120,6 +120,16 @@ def test_sets_ignoring_case_are_those_of_re(pattern: str, flags: str) -> None:
     assert expand(points_of(pattern, flags)) == by_re(pattern, flags)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "others"), [("i", "I"), ("[A-I]", "a-i"), ("[\u0131k]", "K\u212a"), ("\u0130", "")]
+)
+def test_letters_without_a_case_in_ecmascript(pattern: str, others: str) -> None:
+    """By Unicode's CaseFolding.txt, U+0130 and U+0131 are other letters than i outside of Turkish."""
+    expected = expand(points_of(f"[{pattern.strip('[]')}{others}]"))
+    assert expand(points_of(pattern, "i", "ecma")) == expected
+    assert points_of(f"[^{pattern.strip('[]')}]", "i", "ecma") == negate(points_of(pattern, "i", "ecma"))
+
+
 def test_properties_ignoring_case_hold_all_variants() -> None:
     assert expand(points_of(r"\p{Lu}", "i")) >= expand(points_of(r"\p{Lu}")) | {ord("a"), 0xE9, 0x17F}
     assert points_of(r"\P{Lu}", "i") == negate(points_of(r"\p{Lu}", "i"))

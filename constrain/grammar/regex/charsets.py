@@ -11,12 +11,23 @@ from constrain.errors import GrammarError
 from constrain.grammar.regex import classes
 from constrain.grammar.utf8 import LAST, CodePoints, negate, normalize
 
-FOLD, DOTALL, MULTILINE, VERBOSE, ASCII, ASCII_CASE = 1, 2, 4, 8, 16, 32
-"""The flags i, s, m, x and a."""
+FOLD, DOTALL, MULTILINE, VERBOSE, ASCII, ASCII_CASE, ECMA_CASE = 1, 2, 4, 8, 16, 32, 64
+"""The flags i, s, m, x and a; and what the flag i is about where it is not Python's."""
+
+CASE = FOLD | ASCII | ASCII_CASE | ECMA_CASE
+"""All that :func:`in_any_case` looks at."""
 
 _CONTROL = {"f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
 _HEX = frozenset("0123456789abcdefABCDEF")
 _OCTAL = frozenset("01234567")
+
+
+def in_any_case(points: CodePoints, flags: int) -> CodePoints:
+    """``points``, and with the flag i those that differ from them only in case."""
+    if not flags & FOLD:
+        return points
+    without = classes.TURKIC if flags & ECMA_CASE else frozenset[int]()
+    return classes.fold(points, bool(flags & (ASCII | ASCII_CASE)), without)
 
 
 @lru_cache(maxsize=256)
@@ -29,8 +40,8 @@ def named_class(letter: str, ecma: bool, flags: int) -> CodePoints:
         points = {"d": classes.DIGIT, "w": classes.WORD, "s": classes.SPACE}[lower]
     else:
         points = classes.perl_class(lower)
-    if ecma and flags & FOLD:
-        points = classes.fold(points)
+    if ecma:
+        points = in_any_case(points, flags)
     return negate(points) if letter.isupper() else points
 
 
@@ -165,8 +176,7 @@ def _property(source: Source, letter: str, at: int) -> CodePoints:
         points = classes.property_class(name)
     except KeyError as unknown:
         source.fail(unknown.args[0], at)
-    if source.flags & FOLD:
-        points = classes.fold(points, bool(source.flags & (ASCII | ASCII_CASE)))
+    points = in_any_case(points, source.flags)
     return negate(points) if letter == "P" else points
 
 
@@ -286,9 +296,7 @@ def read_set(source: Source) -> CodePoints:
                     sets += member
         else:
             source.fail(f"{text[begin : source.at]} is not a range of characters; write \\- for a hyphen", begin)
-    points = normalize(spans)
-    if source.flags & FOLD:
-        points = classes.fold(points, bool(source.flags & (ASCII | ASCII_CASE)))
+    points = in_any_case(normalize(spans), source.flags)
     if sets:
         # These have seen to case themselves.
         points = normalize((*points, *sets))

@@ -191,12 +191,17 @@ def _categories() -> dict[str, CodePoints]:
     return {category: normalize(found) for category, found in spans.items()}
 
 
-def fold(points: CodePoints, ascii_only: bool = False) -> CodePoints:
+TURKIC = frozenset((0x130, 0x131))
+"""The I with a dot and the i without: letters with a case to Python, and with none to ECMAScript and Rust."""
+
+
+def fold(points: CodePoints, ascii_only: bool = False, without: frozenset[int] = frozenset()) -> CodePoints:
     """``points`` and every code point that differs from one of them only in case.
 
     Two code points differ only in case if their simple lower cases are equal, or their upper cases
-    are (so ``s`` and U+017F, ``k`` and the Kelvin sign).  That is the rule of Python's ``re``.  With
-    ``ascii_only``, only the letters a to z have a case.
+    are (so ``s`` and U+017F, ``k`` and the Kelvin sign).  That is the rule of Python's ``re``; without :data:`TURKIC`
+    it is that of simple case folding (Unicode's CaseFolding.txt).  With ``ascii_only``, only the letters a to z have a
+    case; those of ``without`` have none.
     """
     if ascii_only:
         lower = common(points, ((0x61, 0x7A),))
@@ -213,7 +218,9 @@ def fold(points: CodePoints, ascii_only: bool = False) -> CodePoints:
         (other, other)
         for first, last in common(points, cased)
         for point in range(first, last + 1)
+        if point not in without
         for other in variants[point]
+        if other not in without
     ]
     return normalize((*points, *extra)) if extra else points
 

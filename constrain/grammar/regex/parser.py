@@ -13,11 +13,14 @@ from constrain.grammar.regex import classes
 from constrain.grammar.regex.charsets import (
     ASCII,
     ASCII_CASE,
+    CASE,
     DOTALL,
+    ECMA_CASE,
     FOLD,
     MULTILINE,
     VERBOSE,
     Source,
+    in_any_case,
     named_class,
     read_escape,
     read_set,
@@ -64,7 +67,7 @@ def parse(pattern: str, flags: str, dialect: str, *, ascii_case: bool = False) -
         raise ValueError(f"dialect must be 'python' or 'ecma', not {dialect!r}")
     if len(pattern) > MAX_LENGTH:
         raise GrammarError(f"the pattern has {len(pattern)} characters; the limit is {MAX_LENGTH}")
-    bits = ASCII_CASE if ascii_case else 0
+    bits = ASCII_CASE * ascii_case | ECMA_CASE * (dialect == "ecma")
     for flag in flags:
         if flag not in _FLAGS:
             raise GrammarError(f"unknown regex flag {flag!r}; there are {', '.join(_FLAGS)}")
@@ -90,7 +93,7 @@ class _Group:
 @lru_cache(maxsize=4096)
 def _char(point: int, flags: int) -> Node:
     points: CodePoints = ((point, point),)
-    return Chars(classes.fold(points, bool(flags & (ASCII | ASCII_CASE))) if flags & FOLD else points)
+    return Chars(in_any_case(points, flags))
 
 
 class _Parser(Source):
@@ -113,7 +116,7 @@ class _Parser(Source):
                     self._skip(char)
                     continue
                 self.at += 1
-                self.items.append(_char(ord(char), self.flags & (FOLD | ASCII | ASCII_CASE)))
+                self.items.append(_char(ord(char), self.flags & CASE))
                 self.last = _ATOM
             elif char == "[":
                 self._atom(chars(read_set(self)))
@@ -197,7 +200,7 @@ class _Parser(Source):
             self.fail("back-references are not regular and not supported", at)
         found = read_escape(self, in_set=False)
         if isinstance(found, int):
-            self._atom(_char(found, self.flags & (FOLD | ASCII | ASCII_CASE)))
+            self._atom(_char(found, self.flags & CASE))
         else:
             self._atom(chars(found))
 

@@ -33,6 +33,9 @@ from constrain.grammar.derivatives import Automaton
 
 _AT_ONCE = frozenset((0,))
 
+_MOST_FORCED = 4096
+"""So many forced bytes are looked through."""
+
 _MOST_TRIES = 8
 """So often an Earley set may get another number while a step is read."""
 
@@ -150,6 +153,27 @@ class LimitedRules:
         if compiled.ir.distinct_keys:
             return budget.is_ample(compiled, there._state, steps)
         return tokens_from(compiled, there) <= budget.settle(steps).left
+
+    def certain(self, cursor: Walk, data: bytes) -> tuple[bytes, bool]:
+        """How much of some bytes is forced wherever tokens end in them, and whether what follows is known there too.
+
+        ``data`` is what the grammar forces.  A rule that names its end may end without it behind a token, so a text
+        need not be one of the grammar's: with ``rule[suffix=";;", max_tokens=2]: /a;?/`` the grammar forces ``;;``
+        behind ``a``, but the text may be over behind ``a;``.  So only one byte is certain where such a rule is open.
+        The caller holds the lock.
+        """
+        rules, compiled = self._rules, cursor.compiled
+        cut = {index for index, limit in enumerate(rules.limits) if limit.body is not None}
+        if not cut:
+            return data, True
+        data = data[:_MOST_FORCED]
+        place = Traveller(compiled, cursor._state, cursor._parent)
+        for index in range(len(data)):
+            place.read(data[index : index + 1])
+            rules.check()
+            if any(rule in cut for rule, _ in rules.instances(place._state)):
+                return data[: index + 1], False
+        return data, True
 
     def restrict(self, cursor: Any, out: Bitmask, index: int) -> None:
         """Nothing: the state says it all."""
