@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -177,7 +178,14 @@ def test_interrupt():
         # More than a pipe holds: when it is written, the command is reading.
         process.stdin.write(bytes(1 << 20))
         process.stdin.flush()
-        process.send_signal(signal.SIGINT)
+        # A signal between two reads is seen only by the next one, which may wait for ever.
+        for _ in range(60):
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)
+                break
+        else:
+            process.kill()
         err = process.stderr.read().decode()
     assert process.returncode == 130
     assert err.strip() == "constrain: interrupted"
