@@ -10,6 +10,9 @@ from typing import Any
 
 from constrain.errors import ConstrainError
 
+MOST_BEAMS = 1000
+"""Texts in progress of a beam search: a thousand take a quarter of a minute with the smallest of models."""
+
 
 def check_number(name: str, value: Any) -> None:
     """Raise :class:`ConstrainError` for what is no real number."""
