@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arguments import check_integer, check_number
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
@@ -23,7 +24,7 @@ from constrain.generation.output import VocabularyDecoder
 from constrain.generation.prompts import context_of
 from constrain.generation.statistics import FinishReason
 from constrain.sampling.arrays import as_floats
-from constrain.sampling.options import MOST_BEAMS, check_integer, check_number
+from constrain.sampling.options import MOST_BEAMS
 from constrain.tokenizers.base import Decoder, Tokenizer
 
 # A text of ten million tokens to this power is still a number.

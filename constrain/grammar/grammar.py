@@ -141,6 +141,8 @@ class Grammar:
     """
 
     def __init__(self, ir: GrammarIR, key: Hashable = None) -> None:
+        if not isinstance(ir, GrammarIR):
+            raise TypeError(f"a Grammar is made with one of Grammar.from_..., not of {type(ir).__name__}")
         self.ir = ir
         self._key = key
 

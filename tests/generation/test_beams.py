@@ -73,7 +73,7 @@ def test_wide_beams_find_the_most_likely_texts(compiler, pattern, seed):
         ByteTokenizer(),
         compiled,
         prompt=[0],
-        beams=2000,
+        beams=1000,
         max_tokens=6,
         length_penalty=0.0,
         early_stopping="never",
