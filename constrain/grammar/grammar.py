@@ -631,7 +631,8 @@ class Grammar:
             "coerce_one_of": coerce_one_of,
             "max_array_length": max_array_length,
         }
+        from constrain.grammar.json_schema.document.drafts import PYDANTIC_URI
         from constrain.grammar.pydantic import schema_of
 
         with _reading(time_limit):
-            return cls._of_schema(schema_of(model), options)
+            return cls._of_schema({"$schema": PYDANTIC_URI, **schema_of(model)}, options)
