@@ -6,17 +6,20 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import constrain
 from constrain import Grammar, GrammarCompiler, Matcher, Vocabulary
+from constrain.backends import load_backend
 from constrain.demo import load
-from constrain.generation import generate
+from constrain.generation import beam_search, generate, generate_batch
 
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_ids=[256])
 COMPILED = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes", "no"]))
+MASK = constrain.allocate_token_bitmask(1, BYTES.size)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,27 @@ COMPILED = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes", "no"]))
         (lambda: Matcher(COMPILED, stop_token_ids=3), "stop_token_ids must be a list of token ids, not 3"),
         (lambda: Vocabulary([b"a", b"b"], eos_ids=1), "eos_ids must be a list of token ids, not 1"),
         (lambda: COMPILED.recognizer().try_push_byte(b"y"), "b'y' is not a byte: an integer from 0 to 255"),
+        (lambda: constrain.allocate_token_bitmask(1, "10"), "vocab_size must be an integer, not str '10'"),
+        (lambda: constrain.allocate_token_bitmask(1.5, 10), "batch_size must be an integer, not float 1.5"),
+        (lambda: constrain.allocate_token_bitmask(10**12, 10**12), "is larger than any array"),
+        (lambda: constrain.allocate_token_bitmask(10**30, 10), "is larger than any array"),
+        (
+            lambda: Matcher(COMPILED).fill_next_token_bitmask(MASK, "0"),
+            "row of a mask must be an integer, not str '0'",
+        ),
+        (
+            lambda: Matcher(COMPILED).fill_next_token_bitmask(MASK, None),
+            "row of a mask must be an integer, not None",
+        ),
+        (
+            lambda: constrain.fill_next_token_bitmask_batch(Matcher(COMPILED), MASK),
+            "a list of Matcher, not Matcher",
+        ),
+        (lambda: constrain.fill_draft_bitmasks(None, [], None, MASK), "must be a list of Matcher, not NoneType"),
+        (lambda: COMPILED.recognizer().pop_bytes("a"), "the count of bytes must be an integer, not str 'a'"),
+        (lambda: Vocabulary(None), "tokens must be a list of bytes, not NoneType"),
+        (lambda: GrammarCompiler(BYTES, cache_limit_bytes="1GB"), "cache_limit_bytes must be a number, not str '1GB'"),
+        (lambda: load_backend(3), "the path of a model must be a str or a path, not int"),
         (lambda: Grammar.from_lark(pathlib.Path("json.lark")), "of a file, path.read_text()"),
         (lambda: Grammar.from_regex(re.compile("a", re.IGNORECASE)), "of a compiled one, its .pattern"),
     ],
@@ -51,6 +75,26 @@ def test_a_tokenizer_is_no_vocabulary() -> None:
     tokenizer, _model = load()
     with pytest.raises(TypeError, match=r"takes a Vocabulary, not \w+: Vocabulary.from_tokenizer\(tokenizer\)"):
         GrammarCompiler(tokenizer)
+
+
+def test_what_takes_an_object_of_the_package_says_so() -> None:
+    with pytest.raises(TypeError, match=r"from_bytes\(\) takes a Vocabulary, not NoneType"):
+        constrain.CompiledGrammar.from_bytes(COMPILED.to_bytes(), None)
+    with pytest.raises(TypeError, match=r"a Grammar is made with one of Grammar.from_..., not of str"):
+        Grammar('root ::= "a"')
+
+
+def test_what_is_no_model_or_tokenizer() -> None:
+    tokenizer, model = load()
+    compiled = GrammarCompiler(Vocabulary.from_tokenizer(tokenizer)).compile(Grammar.from_choices(["yes"]))
+    for function in (generate, beam_search):
+        with pytest.raises(constrain.ConstrainError, match=r"has logits\(ids\), which NoneType has not"):
+            function(None, tokenizer, compiled)
+        for wrong in (None, SimpleNamespace(encode=lambda text: [1])):
+            with pytest.raises(constrain.ConstrainError, match=r"has encode\(text\).ids, which \w+ has not"):
+                function(model, wrong, compiled)
+    with pytest.raises(constrain.ConstrainError, match="prompts must be a sequence"):
+        generate_batch(model, tokenizer, compiled, prompts=3)
 
 
 def test_arguments_of_generate_in_another_order() -> None:

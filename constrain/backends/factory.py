@@ -36,7 +36,10 @@ def choose_backend(path: str | PathLike[str] | None, name: str = "auto") -> str:
         raise ConstrainError("the demo backend has its own model, and takes no path")
     if name != "auto":
         return name
-    place = Path(fspath(path))
+    try:
+        place = Path(fspath(path))
+    except TypeError:
+        raise ConstrainError(f"the path of a model must be a str or a path, not {type(path).__name__}") from None
     try:
         if not place.exists():
             raise ConstrainError(f"{place}: no such file or folder")

@@ -57,6 +57,8 @@ def check(
     not: then the line, a caret under the place, what was expected there, and with --schema all that the schema
     finds fault with.
     """
+    if as_json and quiet:
+        raise click.UsageError("--json and --quiet exclude each other")
     kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
     grammar_file = value if kind not in ("regex", "choices") else None
     source, data = chosen_text(file, text, grammar_file)
@@ -80,7 +82,7 @@ def check(
             shorter = without_last_line_break(compiled, data)
             reading = read_text(compiled, shorter) if shorter != data else reading
     faults = None
-    if kind == "schema" and not reading.complete and (as_json or not quiet):
+    if kind == "schema" and not reading.complete and not quiet:
         faults = find_faults(grammar_source.text, data)
     if as_json:
         write(json.dumps(_as_json(reading, data, faults), ensure_ascii=False) + "\n")

@@ -88,14 +88,15 @@ def explain(
     announce_compilation()
     from constrain import GrammarCompiler
     from constrain.explain import without_last_line_break
-    from constrain.explain.trace import trace_text
+    from constrain.explain.trace import reach, trace_text
 
     tokens = load_tokens(tokenizer, model)
     with errors_in(grammar_source.name):
         compiled = GrammarCompiler(tokens.vocabulary).compile(grammar)
     show_warnings(grammar_source.name, grammar.warnings)
-    # Whether it ends in a line break of its own is found out apart, so that every mask is a first one below.
-    data = without_last_line_break(GrammarCompiler(tokens.vocabulary).compile(grammar), data)
+    if len(data) <= reach(tokens.vocabulary, limit):
+        # Whether it ends in a line break of its own is found out apart, so that every mask is a first one below.
+        data = without_last_line_break(GrammarCompiler(tokens.vocabulary).compile(grammar), data)
     with errors_in(source), Progress("walking", min(limit, len(data) // 3 + 1), "tokens") as progress:
         trace = trace_text(compiled, tokens.tokenizer, data, model=tokens.model, most=limit, on_step=progress.advance)
     if len(trace.steps) == limit and trace.unread:

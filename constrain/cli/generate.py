@@ -35,7 +35,7 @@ from constrain.cli.sections import SectionCommand, SectionOption, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.tokenizer_options import DEMO
 from constrain.errors import ConstrainError
-from constrain.sampling.options import check_options
+from constrain.sampling.options import MOST_BEAMS, check_options
 
 if TYPE_CHECKING:
     from constrain import CompiledGrammar, Grammar
@@ -112,7 +112,7 @@ _LONG_NUMBER = 32
 @_output_option(
     "--beams",
     metavar="B",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MOST_BEAMS),
     help="Search for the most likely text with B beams, and draw nothing; --count so many of them.",
 )
 @_output_option(

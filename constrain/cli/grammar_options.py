@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _KINDS = ("schema", "regex", "lark", "gbnf", "ebnf", "choices", "structural-tag", "tools")
 _LEXINGS = ("any", "longest", "longest-basic")
 _WARNINGS_SHOWN = 5
+# No grammar or text is so long by intention; a device or a pipe may have no end.
+_MOST_BYTES = 256 << 20
 GRAMMAR = "Grammar, exactly one"
 _LARK = "How a --lark grammar is read"
 _TURN = "A turn with --tools"
@@ -359,14 +361,21 @@ def show_warnings(source: str, warnings: tuple[str, ...]) -> None:
 
 
 def read_bytes(name: str) -> bytes:
-    """The content of a file, or of stdin if the name is '-'."""
+    """The content of a file, or of stdin if the name is '-'; the command ends where it has no end in sight."""
     if name == "-" and sys.stdin is None:
         raise Stop(Exit.INPUT, "there is no standard input to read")
     try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        if name == "-":
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with open(name, "rb") as file:
+                data = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise Stop(Exit.INPUT, f"cannot read {name!r}: {reason}") from error
+    if len(data) > _MOST_BYTES:
+        raise Stop(Exit.INPUT, f"cannot read {name!r}: it has more than {_MOST_BYTES >> 20} MB, the most that is read")
+    return data
 
 
 def read_text(name: str) -> str:

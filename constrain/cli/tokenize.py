@@ -17,6 +17,7 @@ from constrain.cli.sections import SectionCommand, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.text_options import as_text
 from constrain.cli.tokenizer_options import DEMO, load, tokenizer_option
+from constrain.errors import ConstrainError
 
 if TYPE_CHECKING:
     from constrain.tokenizers.base import Encoding, Tokenizer
@@ -66,11 +67,12 @@ def tokenize(
     announce_compilation()
     loaded = load(tokenizer)
     text = as_text(source, data)
+    asked = read[0] if read in (("all",), ("none",)) else read or None
+    _check_names(loaded, asked)
     with errors_in(source if tokenizer is None else tokenizer):
         if decode:
             _decode(loaded, _parse_ids(source, text), as_json)
             return
-        asked = read[0] if read in (("all",), ("none",)) else read or None
         encoding = loaded.encode(text, add_special_tokens=special, special=asked)
     if only_ids:
         write(" ".join(map(str, encoding.ids)) + "\n")
@@ -79,6 +81,13 @@ def tokenize(
     else:
         _show(loaded, encoding)
         click.echo(f"constrain: {_summary(text, len(data), len(encoding.ids))}", err=True)
+
+
+def _check_names(tokenizer: Tokenizer, asked: Any) -> None:
+    try:
+        tokenizer.encode("", special=asked)
+    except ConstrainError as error:
+        raise click.UsageError(f"--read: {error}") from error
 
 
 def _read(text: str | None, file: str | None) -> tuple[str, bytes]:

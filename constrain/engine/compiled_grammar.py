@@ -14,7 +14,7 @@ from constrain.engine.storage.packed_arrays import pack, unpack
 from constrain.engine.storage.schemas import EARLEY_SET_HASHES, EXPRESSION_HASHES, LEXER_STATE_HASHES, STATE_HASHES
 from constrain.engine.token_terminals import settle_tokens
 from constrain.engine.vocabulary.files import kernels_digest
-from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.engine.vocabulary.vocabulary import Vocabulary, check_vocabulary
 from constrain.errors import ConstrainError, LimitError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.source import read_source, write_source
@@ -155,6 +155,8 @@ class CompiledGrammar(GrammarTables):
 
         Raises
         ------
+        TypeError
+            If ``vocabulary`` is something else.
         ConstrainError
             If the bytes are of something else, damaged, of another version of the package, or for another vocabulary;
             and all that the front-end of the grammar raises.
@@ -163,6 +165,7 @@ class CompiledGrammar(GrammarTables):
         """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise ConstrainError(f"from_bytes() takes bytes, not {type(data).__name__}")
+        check_vocabulary(vocabulary, "from_bytes()")
         head, learned = unpack(_MAGIC, bytes(data), _WHAT)
         if (head.get("version"), head.get("kernels")) != (__version__, kernels_digest()):
             raise ConstrainError(

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from constrain.arguments import check_number
 from constrain.engine.compile_jobs import CompileJobs
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.grammar_cache import GrammarCache
@@ -16,7 +17,7 @@ from constrain.engine.grammar_tables import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LI
 from constrain.engine.masks.accelerators import names_in_use
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
-from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.engine.vocabulary.vocabulary import Vocabulary, check_vocabulary
 from constrain.errors import ConstrainError
 from constrain.forking import renew_in_child
 from constrain.grammar.grammar import Grammar
@@ -45,8 +46,10 @@ class GrammarCompiler:
 
     Raises
     ------
+    TypeError
+        If ``vocabulary`` is something else, such as a tokenizer.
     ValueError
-        If there is no accelerator of a name.
+        If there is no accelerator of a name, or a limit is no number.
     """
 
     def __init__(
@@ -58,13 +61,12 @@ class GrammarCompiler:
         mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
         accelerators: Collection[str] | None = None,
     ) -> None:
-        if not isinstance(vocabulary, Vocabulary):
-            raise TypeError(
-                f"GrammarCompiler() takes a Vocabulary, not {type(vocabulary).__name__}: "
-                "Vocabulary.from_tokenizer(tokenizer), or Vocabulary.from_huggingface(tokenizer)"
-            )
+        check_vocabulary(vocabulary, "GrammarCompiler()")
         self.accelerators = names_in_use(accelerators)
         self.vocabulary = vocabulary
+        limits = {"cache_limit_bytes": cache_limit_bytes, "limit_bytes": limit_bytes}
+        for name, value in {**limits, "mask_limit_bytes": mask_limit_bytes}.items():
+            check_number(name, value)
         self.cache_limit_bytes = cache_limit_bytes
         self.limit_bytes = limit_bytes
         self.mask_limit_bytes = mask_limit_bytes

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from constrain.arguments import check_integer
 from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.conditions.budget.budget import NOTE, Budget
@@ -235,7 +236,7 @@ class Matcher(Cursor):
             if result >= 0:
                 return
         if type(index) is not int:
-            index = operator.index(index)
+            index = check_integer("the row of a mask", index)
         rows = check_bitmask(mask, index, self._words)
         if not rows.is_direct:
             apart = np.zeros((1, self._words), np.int32)

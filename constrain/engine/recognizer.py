@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from constrain.arguments import check_integer
 from constrain.engine.cursor import Cursor
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.transaction import transact
@@ -25,6 +26,7 @@ class Recognizer(Cursor):
 
     def pop_bytes(self, count: int) -> None:
         """Take back the last ``count`` bytes."""
+        count = check_integer("the count of bytes", count)
         if not 0 <= count <= self._steps:
             raise ConstrainError(f"cannot take back {count} bytes, {self._steps} were read")
         transact(self, self._go_back, count, finds=False)

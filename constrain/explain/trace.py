@@ -23,6 +23,9 @@ from constrain.tokenizers.base import Tokenizer
 # What has to come next is shown as far as this.
 _FORCED_SHOWN = 200
 
+# What a tokenizer makes of a text is not asked to depend on what comes so many bytes later.
+_FURTHER_BYTES = 1 << 16
+
 
 @dataclass(frozen=True)
 class Place:
@@ -135,7 +138,7 @@ def trace_text(
     tokenizer : Tokenizer
         Of the vocabulary that it was compiled for.
     data : bytes
-        The text.
+        The text.  It is tokenized as far as ``most`` tokens can reach, and a little further.
     model : has ``logits(ids)``, optional
         Ranks the tokens that are allowed.
     most : int
@@ -151,7 +154,7 @@ def trace_text(
         If the text has a byte that is in no token, or the model does not fit.
     """
     _load_kernels(compiled.vocabulary)
-    tokens, own = tokens_of_text(compiled.vocabulary, tokenizer, data)
+    tokens, own = tokens_of_text(compiled.vocabulary, tokenizer, _beginning(data, reach(compiled.vocabulary, most)))
     walk = _Walk(compiled, model, best, first_ids(tokenizer) if model is not None else [])
     steps: list[Step] = []
     read = 0
@@ -167,6 +170,18 @@ def trace_text(
     if steps and not steps[-1].accepted:
         read += walk.read_part(steps[-1].data)
     return Trace(steps, walk.look()[0], read, data[shown:], own)
+
+
+def reach(vocabulary: Vocabulary, most: int) -> int:
+    """How many bytes of a text decide which its first ``most`` tokens are."""
+    return most * max(map(len, vocabulary.tokens), default=0) + _FURTHER_BYTES
+
+
+def _beginning(data: bytes, length: int) -> bytes:
+    """No more than so many bytes of a text, and no part of a character."""
+    while 0 < length < len(data) and data[length] & 0xC0 == 0x80:
+        length -= 1
+    return data[:length]
 
 
 def tokens_of_text(vocabulary: Vocabulary, tokenizer: Tokenizer, data: bytes) -> tuple[Sequence[int], bool]:

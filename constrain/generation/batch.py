@@ -234,7 +234,7 @@ def generate_batch(
         As :func:`~.loop.generate`; or there is no prompt, or another number of grammars than of prompts, or they are
         for vocabularies of different sizes.
     """
-    if isinstance(prompts, str) or not prompts:
+    if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:
         raise ConstrainError("prompts must be a sequence of at least one prompt")
     if compiled_grammars is None or isinstance(compiled_grammars, CompiledGrammar):
         compiled_grammars = [compiled_grammars] * len(prompts)

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arguments import check_integer, check_number
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
@@ -23,7 +24,7 @@ from constrain.generation.output import VocabularyDecoder
 from constrain.generation.prompts import context_of
 from constrain.generation.statistics import FinishReason
 from constrain.sampling.arrays import as_floats
-from constrain.sampling.options import check_integer, check_number
+from constrain.sampling.options import MOST_BEAMS
 from constrain.tokenizers.base import Decoder, Tokenizer
 
 # A text of ten million tokens to this power is still a number.
@@ -84,7 +85,7 @@ def beam_search(
     model, tokenizer, compiled_grammar, prompt, max_tokens, budget
         As for :func:`~.loop.generate`.  With a budget every text is complete within ``max_tokens``.
     beams : int
-        How many texts are in progress at once, and at most how many are returned; 1 is greedy.
+        How many texts are in progress at once, and at most how many are returned; 1 is greedy.  Up to 1,000.
     length_penalty : float
         Scores are divided by the number of tokens to this power: above 0 long texts are preferred, below 0 short ones,
         and 0 compares log-probabilities.  Between -40 and 40.
@@ -97,8 +98,8 @@ def beam_search(
     ConstrainError
         As :func:`~.loop.generate`, or an option is out of range.
     """
-    if check_integer("beams", beams) < 1:
-        raise ConstrainError(f"beams must be 1 or more, not {beams}")
+    if not 1 <= check_integer("beams", beams) <= MOST_BEAMS:
+        raise ConstrainError(f"beams must be from 1 to {MOST_BEAMS:,}, not {beams}")
     if check_integer("max_tokens", max_tokens) < 1:
         raise ConstrainError(f"max_tokens must be at least 1, not {max_tokens}")
     check_number("length_penalty", length_penalty)
@@ -159,18 +160,21 @@ class _Search:
 
     def _step(self, running: list[_Running], length: int, is_last: bool) -> list[_Running]:
         """The texts in progress with one more token; those that end are set apart."""
-        found: list[tuple[float, int, int]] = []
+        losses: list[NDArray[np.float64]] = []
+        tokens: list[NDArray[np.int64]] = []
         # As many as there can be beside all that end.
         most = (1 + max(1, len(self._ends))) * self._beams
-        for place, beam in enumerate(running):
+        for beam in running:
             ids, values = self._allowed(beam)
             best = np.argsort(-values, kind="stable")[:most]
-            sums = (values[best] + beam.log_probability).tolist()
-            found += [(-total, place, token) for total, token in zip(sums, ids[best].tolist(), strict=True)]
-        found.sort()
+            losses.append(-(values[best] + beam.log_probability))
+            tokens.append(ids[best])
+        beams = np.repeat(np.arange(len(running)), list(map(len, tokens)))
+        all_losses, all_tokens = np.concatenate(losses), np.concatenate(tokens)
+        found = np.argsort(all_losses, kind="stable")[:most]
         follow: list[_Running] = []
-        for rank, (loss, place, token) in enumerate(found[:most]):
-            beam = running[place]
+        for rank, place in enumerate(found.tolist()):
+            beam, loss, token = running[beams[place]], float(all_losses[place]), int(all_tokens[place])
             matcher = None if beam.matcher is None else beam.matcher.fork()
             if matcher is not None and not matcher.accept_token(token):
                 raise AssertionError(f"the mask allows token {token}, but the matcher refuses it")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from constrain.arguments import check_integer
 from constrain.errors import ConstrainError
 from constrain.generation.interfaces import Encoder, Model
 from constrain.generation.prompts import encode_prompt
 from constrain.sampling.arrays import as_floats
-from constrain.sampling.options import check_integer
 
 
 @dataclass(frozen=True)

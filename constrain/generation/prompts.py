@@ -28,7 +28,7 @@ def encode_prompt(tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
                 "encode_chat() makes ids"
             ) from None
     if not isinstance(tokenizer, Tokenizer):
-        return [int(token) for token in tokenizer.encode(prompt).ids]
+        return [int(token) for token in _encoded(tokenizer, prompt).ids]
     encoding = tokenizer.encode(prompt, add_special_tokens=True)
     end = len(encoding.ids)
     added = encoding.special_tokens_mask
@@ -38,14 +38,29 @@ def encode_prompt(tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
     return encoding.ids[:end] if end or not prompt else encoding.ids
 
 
+def _encoded(tokenizer: Encoder, prompt: str) -> Any:
+    """What an encoder of somebody else's makes of a text."""
+    found = tokenizer.encode(prompt) if hasattr(tokenizer, "encode") else None
+    if not hasattr(found, "ids"):
+        raise ConstrainError(
+            f"a tokenizer is one of constrain.load_tokenizer(), or has encode(text).ids, which "
+            f"{type(tokenizer).__name__} has not"
+        )
+    return found
+
+
 def context_of(model: Model, tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
     """What a generation begins with: :func:`encode_prompt`, or for nothing the token that the model has for that.
 
     Raises
     ------
     ConstrainError
-        If the prompt is neither text nor ids, or one of these is none of the model's.
+        If the prompt is neither text nor ids, or one of these is none of the model's; or the model is none.
     """
+    if not hasattr(model, "logits"):
+        raise ConstrainError(
+            f"a model is one of constrain.backends, or has logits(ids), which {type(model).__name__} has not"
+        )
     ids = encode_prompt(tokenizer, prompt)
     size = getattr(model, "vocab_size", None)
     for token in ids:

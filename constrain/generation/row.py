@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arguments import check_integer
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.forced_tokens import ForcedTokens, forced_tokens
 from constrain.engine.matcher import Matcher
@@ -20,7 +21,6 @@ from constrain.generation.interfaces import Encoder
 from constrain.generation.output import Output, VocabularyDecoder
 from constrain.generation.statistics import FinishReason, Statistics
 from constrain.grammar.events import Event
-from constrain.sampling.options import check_integer
 from constrain.tokenizers.base import Decoder, Tokenizer
 
 

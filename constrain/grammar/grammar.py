@@ -141,6 +141,8 @@ class Grammar:
     """
 
     def __init__(self, ir: GrammarIR, key: Hashable = None) -> None:
+        if not isinstance(ir, GrammarIR):
+            raise TypeError(f"a Grammar is made with one of Grammar.from_..., not of {type(ir).__name__}")
         self.ir = ir
         self._key = key
 
@@ -629,7 +631,8 @@ class Grammar:
             "coerce_one_of": coerce_one_of,
             "max_array_length": max_array_length,
         }
+        from constrain.grammar.json_schema.document.drafts import PYDANTIC_URI
         from constrain.grammar.pydantic import schema_of
 
         with _reading(time_limit):
-            return cls._of_schema(schema_of(model), options)
+            return cls._of_schema({"$schema": PYDANTIC_URI, **schema_of(model)}, options)

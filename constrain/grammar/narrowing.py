@@ -101,7 +101,7 @@ class Narrowing:
         """The automaton for a compiled grammar, and its first state."""
         automaton = _Automaton(self, unfolding)
         state = _Whole(self.start, automaton.texts(self.first.get(self.start, set()), ""))
-        if not any(automaton.edges(state)):
+        if not self.can_be_empty and not any(automaton.edges(state)):
             raise GrammarError("no text is possible: what narrow gives at the beginning leaves nothing to begin with")
         return automaton, state
 

@@ -20,6 +20,7 @@ def schema_of(model: Any) -> dict[str, Any]:
     try:
         import pydantic
         from pydantic.errors import PydanticUserError
+        from pydantic_core import SchemaError
 
         from constrain.grammar.pydantic_schema import ValidatorJsonSchema
     except ImportError:
@@ -37,6 +38,10 @@ def schema_of(model: Any) -> dict[str, Any]:
         if isinstance(model, type) and issubclass(model, pydantic.BaseModel):
             return model.model_json_schema(schema_generator=ValidatorJsonSchema)
         return pydantic.TypeAdapter(model).json_schema(schema_generator=ValidatorJsonSchema)
+    except SchemaError as error:
+        # Of an argument that pydantic's validators cannot have: Field(ge=1e30) of an int.
+        reason, name = " ".join(str(error).split()), " ".join(repr(model).split())
+        raise GrammarError(f"pydantic has no validator for {name}: {reason}") from error
     except (PydanticUserError, NameError) as error:
         reason, name = str(error).splitlines()[0], " ".join(repr(model).split())
         raise GrammarError(f"pydantic has no JSON Schema for {name}: {reason}") from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from pydantic import ByteSize
+
 from constrain.grammar.json_schema.lexical.formats.patterns import DATE, IPV4, IPV6
 
 INTEGER = "^(?:0|-?[1-9][0-9]*)$"
@@ -17,13 +19,24 @@ HEX = "^(?:[0-9A-Fa-f]{2})*$"
 TRIMMED = "^(?:[^\\s\\x85](?:[^]*[^\\s\\x85])?)?$"
 """A string that stripping leaves as it is: U+0085 is white space to pydantic and none to ECMA-262."""
 
+ASCII = "^[\x00-\x7f]*$"
+
 SECOND = "(?:[^:]*:){2}[0-5]"
 """Of a time: no leap second."""
+
+
+def _units() -> str:
+    """``KiB`` and the others, in any case."""
+    return "|".join("".join(f"[{letter}{letter.upper()}]" for letter in unit) for unit in ByteSize.byte_sizes)
+
 
 _CLOCK = "(?:[0-9]{1,5}H)?(?:[0-9]{1,7}M)?(?:[0-9]{1,8}(?:\\.[0-9]{1,6})?S)?"
 DURATION = f"^-?P(?=[0-9T])(?:[0-9]{{1,6}}Y)?(?:[0-9]{{1,7}}M)?(?:[0-9]{{1,8}}[WD])?(?:T(?=[0-9]){_CLOCK})?$"
 """A duration of which no unit is so long that the sum is beyond 999,999,999 days, or its seconds beyond 32 bits.  The
 format of JSON Schema would not do: it wants minutes between hours and seconds, which pydantic leaves out."""
+
+BYTE_SIZE = f"^[0-9]{{1,15}}(?:[.][0-9]{{1,6}})? ?(?:{_units()})?$"
+"""A number of bytes with its unit, which pydantic's own pattern has as any word."""
 
 NAIVE_DATETIME = f"^(?!0000){DATE}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{{1,6}})?$"
 
@@ -32,7 +45,9 @@ def decimal_of(before: int | None, behind: int) -> str:
     """Decimal numbers with at most ``before`` digits before the point, but for a 0, and ``behind`` digits behind it."""
     more = "*" if before is None else f"{{0,{before - 1}}}"
     whole = "0" if before == 0 else f"(?:0|[1-9][0-9]{more})"
-    return f"^-?{whole}{f'(?:[.][0-9]{{1,{behind}}})?' if behind else ''}$"
+    # The 0 of "0" counts as a digit before the point, and that of "0.5" does not.
+    fraction = f"(?:[.][0-9]{{1,{behind}}})" + "?" * (before != 0)
+    return f"^-?{whole}{fraction if behind else ''}$"
 
 
 def from_day(day: datetime.date) -> str:

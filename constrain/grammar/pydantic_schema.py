@@ -9,19 +9,24 @@ one value it is the usual one: ``2001:db8::/32``, ``"12.50"``, and no ``" 1_2.5e
 from __future__ import annotations
 
 import datetime
+import decimal
 import json
 import math
 import re
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
+from pydantic import ByteSize
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from constrain.grammar.pydantic_patterns import (
+    ASCII,
     BASE64URL,
+    BYTE_SIZE,
     COMPLEX,
     DECIMAL,
     DURATION,
@@ -43,6 +48,8 @@ from constrain.grammar.pydantic_rust import as_ecma
 
 _Schema = dict[str, Any]
 
+_MOST = 1e308
+
 _UNENFORCED = ("ge", "gt", "le", "lt", "now_op")
 """Assertions about times for which there is no keyword: ``Grammar.warnings`` says that they have no effect."""
 
@@ -54,6 +61,9 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         """Any type: the formats that only pydantic knows become assertions."""
         written = super().generate_inner(schema)
         known = FORMATS.get(written.get("format", ""))
+        if known is not None and written.get("format") in ("base64", "base64url") and _innermost(schema) == "str":
+            # Annotations are not enforced, and the warnings say so.
+            known = {**known, "contentMediaType": "text/plain; charset=utf-8"}
         if known is None or written.get("type") != "string":
             return written
         return _both({key: value for key, value in written.items() if key != "format"}, known)
@@ -64,6 +74,8 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         for word, other, end in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
             if word in written:
                 written = _both(written, {other: math.nextafter(written.pop(word), end)})
+        if schema.get("multiple_of"):
+            written = _both(written, _exact_multiples(schema["multiple_of"]))
         if schema.get("allow_inf_nan", self._config.config_dict.get("allow_inf_nan", True)):
             return written
         return {"minimum": -sys.float_info.max, "maximum": sys.float_info.max, **written}
@@ -94,6 +106,10 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         engine = schema.get("regex_engine", self._config.config_dict.get("regex_engine"))
         if isinstance(schema.get("pattern"), str) and engine != "python-re":
             written["pattern"] = as_ecma(schema["pattern"])
+        if schema.get("pattern") == ByteSize.byte_string_pattern:
+            written["pattern"] = BYTE_SIZE
+        if schema.get("ascii_only"):
+            written = _both(written, {"pattern": ASCII})
         strips = schema.get("strip_whitespace", self._config.str_strip_whitespace)
         asserts = {"minLength", "pattern"} & written.keys()
         return _both(written, {"pattern": TRIMMED}) if strips and asserts else written
@@ -111,7 +127,7 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         if encoding == "base64":
             words = {"minLength": "min_length", "maxLength": "max_length"}
             return {words.get(key, key): value for key, value in written.items()} | {"pattern": BASE64URL}
-        return _both(written, {"pattern": "^[\x00-\x7f]*$"}) if "maxLength" in written else written
+        return _both(written, {"pattern": ASCII}) if "maxLength" in written else written
 
     def date_schema(self, schema: Any) -> _Schema:
         """Bounds of dates are patterns, as dates are written with a fixed number of digits."""
@@ -147,17 +163,25 @@ class ValidatorJsonSchema(GenerateJsonSchema):
 
     def decimal_schema(self, schema: Any) -> _Schema:
         """A number, or its digits in a string; a string only where no bound has to hold for it."""
-        number, text = super().decimal_schema(schema)["anyOf"]
+        unit = schema.get("multiple_of")
+        # Other than a float, a decimal is not rounded.
+        others: Any = {key: value for key, value in schema.items() if key != "multiple_of"}
+        number, text = super().decimal_schema(others)["anyOf"]
         if schema.get("allow_inf_nan") is not True:
             # A number with an exponent of a million digits would be read as infinity.
-            number = {"minimum": -1e308, "maximum": 1e308, **number}
+            number = {"minimum": -_MOST, "maximum": _MOST, **number}
+        if unit is not None:
+            # The quotient has to fit into the digits that decimals are computed with.
+            most = min(float(unit) * 10.0 ** (decimal.getcontext().prec - 1), _MOST)
+            number = _both({**number, "multipleOf": float(unit)}, {"minimum": -most, "maximum": most})
         digits, places = schema.get("max_digits"), schema.get("decimal_places")
         bounded = any(schema.get(key) is not None for key in ("ge", "gt", "le", "lt", "multiple_of"))
         if digits is None and places is None:
             return number if bounded else {"anyOf": [number, {**text, "pattern": DECIMAL}]}
-        places = digits if places is None else places
+        places = digits if places is None else places if digits is None else min(places, digits)
         # Digits before the point, and behind it: with max_digits alone their sum is bounded, and each split is a case.
-        splits = [(None if digits is None else max(digits - places, 0), places)]
+        whole = None if digits is None else max(digits - schema.get("decimal_places", 0), 0)
+        splits = [(whole, places)]
         if schema.get("decimal_places") is None:
             splits = [(digits - behind, behind) for behind in range(digits + 1)]
         cases = [_digits_of(number, before, behind) for before, behind in splits]
@@ -167,7 +191,8 @@ class ValidatorJsonSchema(GenerateJsonSchema):
 
     def fraction_schema(self, schema: Any) -> _Schema:
         """A number, or a fraction with digits on both sides of its stroke."""
-        return {"anyOf": [{"type": "number"}, {"type": "string", "pattern": FRACTION}]}
+        number = {"type": "number", "minimum": -_MOST, "maximum": _MOST}
+        return {"anyOf": [number, {"type": "string", "pattern": FRACTION}]}
 
     def complex_schema(self, schema: Any) -> _Schema:
         """``1.5-2j``."""
@@ -235,6 +260,22 @@ class ValidatorJsonSchema(GenerateJsonSchema):
             )
 
 
+def _innermost(schema: Any) -> str:
+    """What a value is before functions look at it."""
+    while schema["type"].startswith("function-") and "schema" in schema:
+        schema = schema["schema"]
+    return str(schema["type"])
+
+
+def _exact_multiples(unit: float) -> _Schema:
+    """Where the double that is read of a multiple is one; for most fractions it is not, and the warnings name it."""
+    if Decimal(repr(unit)) != Decimal(unit):
+        return {"rounded_multiple_of": unit}
+    numerator, denominator = float(unit).as_integer_ratio()
+    most = 2.0**53 * (numerator & -numerator) / denominator
+    return {"minimum": -most, "maximum": most}
+
+
 def _both(first: _Schema, second: _Schema) -> _Schema:
     """A schema for what is valid for two of them."""
     if first.keys().isdisjoint(second):
@@ -289,6 +330,9 @@ def _digits_of(number: _Schema, before: int | None, behind: int) -> _Schema:
     written = _both(number, {"multipleOf": _power_of_ten(-behind)})
     if before is None:
         return written
+    if before == 0:
+        # That 0 is a digit before the point.
+        written = _both(written, {"not": {"const": 0}})
     return _both(written, {"exclusiveMinimum": -(10**before), "exclusiveMaximum": 10**before})
 
 
@@ -318,4 +362,5 @@ def _names(keys: _Schema) -> _Schema | bool:
         pattern = pattern.replace("0|", "")
     # Other bounds are words without an effect, so that the warnings name them.
     others = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
-    return {"pattern": pattern, **{word: keys[key] for key, word in others.items() if keys.get(key)}}
+    named = {word: keys[key] for key, word in others.items() if keys.get(key) and abs(keys[key]) < _MOST}
+    return {"pattern": pattern, **named}

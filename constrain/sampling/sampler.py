@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arguments import check_integer, check_number
 from constrain.errors import ConstrainError
 from constrain.sampling.arrays import as_floats, as_mask
 from constrain.sampling.kernels import layout, penalties, rows
 from constrain.sampling.kernels.log_probabilities import log_probabilities
-from constrain.sampling.options import check_integer, check_number, check_options
+from constrain.sampling.options import check_options
 
 _STATUS = {
     layout.EMPTY_MASK: "the mask allows no token",

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from constrain.cli import grammar_options
+
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.dumps(
     {
@@ -193,6 +195,7 @@ def test_bytes_that_are_no_text(run):
         (["--text", "a"], "exactly one of"),
         (["--choices", "a", "--text", "a", "file"], "exclude each other"),
         (["--schema", "-", "-"], "cannot both come from stdin"),
+        (["--choices", "a", "--text", "a", "--json", "--quiet"], "--json and --quiet exclude each other"),
         (["--choices", "a", "--text", "\udcff"], "--text is not UTF-8 text"),
     ],
 )
@@ -218,6 +221,17 @@ def test_unreadable_files(run, tmp_path):
         assert (status, out) == (1, "")
         assert err.startswith("constrain: cannot read")
         assert err.count("\n") == 1
+
+
+def test_a_text_without_an_end(run, monkeypatch):
+    monkeypatch.setattr(grammar_options, "_MOST_BYTES", 1 << 20)
+    for arguments in (["--choices", "a", "/dev/zero"], ["--schema", "/dev/zero", "--text", "a"]):
+        status, out, err = run("check", *arguments)
+        assert (status, out) == (1, "")
+        assert err == "constrain: cannot read '/dev/zero': it has more than 1 MB, the most that is read\n"
+    assert run("check", "--choices", "a", stdin=b"a" * (1 << 20)) != (1, "", "")
+    status, out, err = run("check", "--choices", "a", stdin=b"a" * ((1 << 20) + 1))
+    assert (status, out, err) == (1, "", "constrain: cannot read '-': it has more than 1 MB, the most that is read\n")
 
 
 def test_without_a_text_a_terminal_is_not_waited_for():

@@ -184,6 +184,7 @@ def test_tokenize_in_colour(run, monkeypatch):
         (["a", "--file", "b"], 2, "exclude each other"),
         (["a", "--ids", "--json"], 2, "--ids goes with neither"),
         (["\udcff"], 2, "not UTF-8 text"),
+        (["a", "--read", "b"], 2, "--read: 'b' is named, which is no special token of this tokenizer"),
         (["--decode", "1 two"], 1, "'two' is not a token id"),
         (["--decode", "-1"], 2, "No such option"),
         (["--decode", "[-1]"], 1, "'-1' is not a token id"),

@@ -85,6 +85,7 @@ def test_beams_write_the_most_likely_texts():
         (["--beams", "1", "--stop", "x"], "--stop is for texts that are drawn, and --beams draws none"),
         (["--beams", "1", "--temperature", "0.8"], "--temperature is for texts that are drawn"),
         (["--beams", "1", "--min-tokens", "3"], "--min-tokens is for texts that are drawn"),
+        (["--beams", "1001"], "1001 is not in the range 1<=x<=1000"),
         (["--length-penalty", "2"], "--length-penalty needs --beams"),
     ):
         code, _, said = run(*options)

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain import demo
+from constrain.explain import trace as trace_module
 from constrain.explain.allowed import allowed_tokens, probabilities, rank
 from constrain.explain.page import _texts, page
-from constrain.explain.trace import Step, tokens_of_text, trace_text
+from constrain.explain.trace import Step, reach, tokens_of_text, trace_text
 
 TOKENIZER, MODEL = demo.load()
 VOCABULARY = constrain.Vocabulary.from_tokenizer(TOKENIZER)
@@ -82,6 +83,23 @@ def test_at_most_so_many_steps():
     assert len(walk.steps) == len(seen) == 7
     assert not walk.valid
     assert walk.unread
+
+
+def test_of_a_long_text_only_the_beginning_is_tokenized(monkeypatch):
+    monkeypatch.setattr(trace_module, "_FURTHER_BYTES", 1)
+    longest = max(map(len, VOCABULARY.tokens))
+    assert reach(VOCABULARY, 3) == 3 * longest + 1
+    text = "añ ñb" * 100
+    whole = trace(text, constrain.Grammar.from_regex("[añb ]*"), most=1000)
+    assert whole.valid
+    for most in range(1, 12):
+        walk = trace(text, constrain.Grammar.from_regex("[añb ]*"), most=most)
+        assert [step.token for step in walk.steps] == [step.token for step in whole.steps[:most]]
+        assert walk.own_tokens
+        assert b"".join(step.data for step in walk.steps) + walk.unread == text.encode()
+    # A byte that is no text counts where it is reached, and nowhere else.
+    assert trace(b"a" * 1000 + b"\xff", constrain.Grammar.from_regex("a*"), most=2).own_tokens
+    assert not trace(b"a" * longest + b"\xff", constrain.Grammar.from_regex("a*"), most=2).own_tokens
 
 
 def test_a_model_ranks_what_is_allowed():

@@ -73,7 +73,7 @@ def test_wide_beams_find_the_most_likely_texts(compiler, pattern, seed):
         ByteTokenizer(),
         compiled,
         prompt=[0],
-        beams=2000,
+        beams=1000,
         max_tokens=6,
         length_penalty=0.0,
         early_stopping="never",
@@ -130,7 +130,8 @@ def test_free_text():
 def test_what_is_refused(compiler):
     compiled = compiler.compile(Grammar.from_regex("a+"))
     for options, words in (
-        ({"beams": 0}, "beams must be 1"),
+        ({"beams": 0}, "beams must be from 1 to 1,000, not 0"),
+        ({"beams": 1001}, "beams must be from 1 to 1,000, not 1001"),
         ({"beams": 1.5}, "beams must be an integer"),
         ({"max_tokens": 0}, "max_tokens must be"),
         ({"length_penalty": math.inf}, "length_penalty"),

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 import constrain
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.json_schema import from_json_schema
+from constrain.grammar.json_schema.document.drafts import PYDANTIC_URI
 
 
 class Colour(enum.Enum):
@@ -90,7 +91,8 @@ def test_models(model: Any, valid: list[Any], invalid: list[Any]) -> None:
 
 
 def test_options_are_those_of_json_schema() -> None:
-    schema = Point.model_json_schema()
+    # In the dialect that has integers as pydantic reads them.
+    schema = {"$schema": PYDANTIC_URI, **Point.model_json_schema()}
     assert constrain.Grammar.from_pydantic(Point, whitespace="compact").ir == from_json_schema(
         schema, whitespace="compact"
     )

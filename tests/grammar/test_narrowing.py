@@ -271,6 +271,9 @@ def test_where_nothing_is_left_there_is_an_error_and_the_matcher_stays() -> None
         ('start: "a" X?', b"a", b"", True),
         ('start: start X | "a"', b"a", b"", True),
         ('start: "a" X* "b"?', b"a", b"b", True),
+        ("start: X?", b"", b"", True),
+        ("start: start X | X*", b"", b"", True),
+        ('start: X? "b"?', b"", b"b", True),
     ],
 )
 def test_a_function_may_leave_nothing_where_other_rules_go_on(

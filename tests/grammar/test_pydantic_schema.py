@@ -6,6 +6,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import inspect
 import ipaddress
 import random
 import uuid
@@ -74,6 +75,17 @@ TYPES: dict[str, tuple[Any, list[Any]]] = {
     "keys of a mixed enum": (dict[Mixed, bool], [{Mixed.TEXT: True}]),
     "set of anything": (set, [set(), {"a"}]),
     "frozenset of anything": (frozenset[Any], [frozenset({None, 1})]),
+    "byte size": (pydantic.ByteSize, [5]),
+    "keys that are byte sizes": (dict[pydantic.ByteSize, bool], []),
+    "multiples": (Annotated[float, pydantic.Field(multiple_of=0.75)], [-1.5, 0.0]),
+    "decimal multiples": (Annotated[decimal.Decimal, pydantic.Field(multiple_of=decimal.Decimal("0.05"))], []),
+    "digits behind the point alone": (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=4)], []),
+    "as many digits as places": (
+        Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)],
+        [decimal.Decimal("0.25"), decimal.Decimal("-0.05")],
+    ),
+    "integers": (list[int], [[10**30, -7]]),
+    "strict integer": (pydantic.StrictInt, [10**17]),
     "finite": (Finite, [Finite(number=-1e10), Finite(number=0.5)]),
     "not space": (Annotated[str, pydantic.Field(pattern=r"^\S+@[\S]$")], ["a@b", "\u00e9\ufeff@x"]),
     "space": (Annotated[str, pydantic.Field(pattern=r"^\s[^\S]$")], ["\x85\u2003"]),
@@ -147,7 +159,7 @@ TYPES: dict[str, tuple[Any, list[Any]]] = {
 
 
 def compiled_for(given: Any) -> constrain.CompiledGrammar:
-    return COMPILER.compile(constrain.Grammar.from_pydantic(given, numbers="plain"))
+    return COMPILER.compile(constrain.Grammar.from_pydantic(given))
 
 
 def random_text(compiled: constrain.CompiledGrammar, source: random.Random) -> bytes:
@@ -203,6 +215,15 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (Finite, '{"number": -2e308}'),
         (decimal.Decimal, "1e99999999999999999999"),
         (Annotated[str, pydantic.Field(pattern=r"^\S$")], '"\x85"'),
+        (int, "1e30"),
+        (pydantic.StrictInt, "12.0"),
+        (Annotated[int, pydantic.Field(ge=10**40)], "10000000000000000000000000000000000000000.0"),
+        (Annotated[float, pydantic.Field(multiple_of=3)], "1102993794039813198"),
+        (pydantic.ByteSize, '"3 rb"'),
+        (fractions.Fraction, "1e4025360"),
+        (Annotated[decimal.Decimal, pydantic.Field(multiple_of=decimal.Decimal("0.05"))], "7e87"),
+        (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)], "0"),
+        (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)], '"0"'),
         (Annotated[str, pydantic.Field(pattern=r"^\s$")], '"\ufeff"'),
         (Annotated[str, pydantic.Field(pattern=r"^\D$")], '"\u0663"'),
         (Annotated[str, pydantic.Field(pattern=r"^[\W]$")], '"\u00e9"'),
@@ -226,6 +247,8 @@ def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
         (Literal[b"b"], "none of its values is read from JSON: 'b'"),
         (type[int], "IsSubclassSchema"),
         (Annotated[str, pydantic.Field(pattern="[a-z&&[^x]]")], "'&&' in one"),
+        (Annotated[int, pydantic.Field(ge=1e30)], r"no validator for .*'ge' must be coercible to an integer"),
+        (Annotated[int, pydantic.Field(multiple_of=2.5)], "'multiple_of' must be coercible to an integer"),
     ],
 )
 def test_what_nothing_would_be_read_for_is_refused(given: Any, reason: str) -> None:
@@ -243,6 +266,28 @@ def test_bounds_that_are_not_enforced_are_named() -> None:
     assert constrain.Grammar.from_pydantic(pydantic.PastDate).warnings == (
         "at #/now_op: unknown keyword 'now_op' has no effect",
     )
+
+
+def test_what_else_is_not_enforced_is_named() -> None:
+    for given, word in (
+        (Annotated[float, pydantic.Field(multiple_of=0.1)], "rounded_multiple_of"),
+        (pydantic.Base64Str, "contentMediaType"),
+        (pydantic.Json[int], "contentSchema"),
+    ):
+        assert any(word in each for each in constrain.Grammar.from_pydantic(given).warnings)
+    # Bounds that are those of all numbers are none.
+    assert constrain.Grammar.from_pydantic(dict[decimal.Decimal, int]).warnings == ()
+    assert constrain.Grammar.from_pydantic(pydantic.Base64Bytes).warnings == ()
+
+
+@pytest.mark.skipif(
+    "ascii_only" not in inspect.signature(pydantic.StringConstraints).parameters, reason="pydantic before 2.13"
+)
+def test_ascii_only() -> None:
+    ascii_only = Annotated[str, pydantic.StringConstraints(ascii_only=True)]
+    matcher = constrain.Matcher(compiled_for(ascii_only))
+    assert not matcher.accept_bytes('"\u00e9'.encode())
+    assert matcher.accept_bytes(b'"e"')
 
 
 def test_formats_that_any_string_has_are_no_warnings() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -66,7 +66,7 @@ def fill_next_token_bitmask_batch(
     -----
     No matcher of the batch may be used by another thread meanwhile; their compiled grammars may.
     """
-    sequences = list(matchers)
+    sequences = list_matchers(matchers)
     if not sequences:
         return
     grammars = check_matchers(sequences, threads)
@@ -102,6 +102,14 @@ def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[li
         jobs.setdefault(grammars[position], []).append(position)
     # The longest first, so that none is left to one thread at the end.
     return sorted(jobs.values(), key=len, reverse=True)
+
+
+def list_matchers(matchers: Iterable[Matcher]) -> list[Matcher]:
+    """The matchers of a batch.  Raises ConstrainError for what is no batch, such as one of them."""
+    try:
+        return list(matchers)
+    except TypeError:
+        raise ConstrainError(f"matchers must be a list of Matcher, not {type(matchers).__name__}") from None
 
 
 def check_matchers(matchers: list[Matcher], threads: int = 1) -> list[CompiledGrammar]:

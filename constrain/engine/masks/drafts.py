@@ -19,7 +19,15 @@ from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.unique_keys.object_keys import copies_of
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.cursor import NO_COMPANION_AT
-from constrain.engine.masks.batches import Int64Array, by_grammar, check_matchers, contexts_of, hold_locks, run_jobs
+from constrain.engine.masks.batches import (
+    Int64Array,
+    by_grammar,
+    check_matchers,
+    contexts_of,
+    hold_locks,
+    list_matchers,
+    run_jobs,
+)
 from constrain.engine.masks.known_batches import write_known_drafts
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.companions import NO_COMPANION
@@ -77,7 +85,7 @@ def fill_draft_bitmasks(
     Rows in which no token is allowed cannot be sampled from: an engine leaves them out, or cuts its drafts to what is
     legal first.  No matcher of the batch may be used by another thread meanwhile; their compiled grammars may.
     """
-    sequences = list(matchers)
+    sequences = list_matchers(matchers)
     batch = _Drafts(sequences, check_matchers(sequences, threads), drafts, parents)
     if not sequences:
         return []

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from constrain.arguments import check_integer
 from constrain.engine.storage.jit import njit_entry
 from constrain.errors import ConstrainError
 from constrain.kernels.language import boolean, float32, float64, int32, void
@@ -27,13 +28,15 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Bitmask:
     Raises
     ------
     ConstrainError
-        If ``batch_size`` or ``vocab_size`` is less than 1.
+        If ``batch_size`` or ``vocab_size`` is no integer or less than 1, or no memory could hold so much.
     """
-    if batch_size < 1 or vocab_size < 1:
-        raise ConstrainError(
-            f"a bitmask needs a batch and a vocabulary of at least 1, not {batch_size} and {vocab_size}"
-        )
-    return np.full((batch_size, words_for(vocab_size)), -1, np.int32)
+    rows, size = check_integer("batch_size", batch_size), check_integer("vocab_size", vocab_size)
+    if rows < 1 or size < 1:
+        raise ConstrainError(f"a bitmask needs a batch and a vocabulary of at least 1, not {rows} and {size}")
+    try:
+        return np.full((rows, words_for(size)), -1, np.int32)
+    except (ValueError, OverflowError):
+        raise ConstrainError(f"a bitmask for {rows} sequences and {size} tokens is larger than any array") from None
 
 
 def is_allowed(row: Bitmask, token: int) -> bool:

@@ -108,7 +108,10 @@ class Vocabulary:
         special_ids: Iterable[int] = (),
         names: Mapping[int, str] | None = None,
     ) -> None:
-        listed = tuple(tokens)
+        try:
+            listed = tuple(tokens)
+        except TypeError:
+            raise ConstrainError(f"tokens must be a list of bytes, not {type(tokens).__name__}") from None
         if set(map(type, listed)) - {bytes}:
             for index, token in enumerate(listed):
                 if not isinstance(token, bytes):
@@ -363,3 +366,12 @@ class Vocabulary:
     def __repr__(self) -> str:
         ends = ", ".join(map(str, self.eos_ids[:4])) + (", ..." if len(self.eos_ids) > 4 else "")
         return f"<Vocabulary: {self.size:,} tokens, {f'ends with {ends}' if ends else 'no end tokens'}>"
+
+
+def check_vocabulary(value: object, taker: str) -> None:
+    """Raise TypeError if a value is no vocabulary: a tokenizer, for example."""
+    if not isinstance(value, Vocabulary):
+        raise TypeError(
+            f"{taker} takes a Vocabulary, not {type(value).__name__}: "
+            "Vocabulary.from_tokenizer(tokenizer), or Vocabulary.from_huggingface(tokenizer)"
+        )

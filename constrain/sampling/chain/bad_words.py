@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from constrain.arguments import check_integer
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.logit_bias import without
 from constrain.sampling.chain.step import Candidates, Situation, Step
-from constrain.sampling.options import check_integer
 
 
 class BadWords(Step):

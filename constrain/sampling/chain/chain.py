@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arguments import check_integer
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.mirostat import Mirostat
 from constrain.sampling.chain.step import Candidates, Randomness, Situation, Step
 from constrain.sampling.chain.temperature import Temperature
-from constrain.sampling.options import check_integer
 from constrain.sampling.sampler import Sample, Sampler
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arguments import check_integer, check_number
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.step import Candidates, Situation, Step
-from constrain.sampling.options import check_integer, check_number
 
 _LARGEST_PENALTY = 1e30
 

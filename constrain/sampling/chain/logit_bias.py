@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from constrain.arguments import check_integer, check_number
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.step import Candidates, Situation, Step
-from constrain.sampling.options import check_integer, check_number
 
 
 class LogitBias(Step):

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from constrain.arguments import check_number
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.step import Candidates, Situation, Step
-from constrain.sampling.options import check_number
 
 
 class Temperature(Step):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from constrain.arguments import check_number
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.step import Candidates, Situation, Step
-from constrain.sampling.options import check_number
 
 
 class TopNSigma(Step):

@@ -7,7 +7,7 @@ word is said in :mod:`constrain.grammar.json_schema.normal.keywords`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 
@@ -101,7 +101,14 @@ UNDECLARED = Dialect(
 )
 """A schema without ``$schema``: 2020-12, and ``items`` in the array form, which can only be meant one way."""
 
+PYDANTIC = replace(UNDECLARED, name="draft 2020-12, as pydantic reads it", integer=NumberForm.NO_FRACTION)
+"""What pydantic writes, with integers as its validators read them: none from ``1e30``, and another one from
+``9007199254740993.0``."""
+
+PYDANTIC_URI = "constrain://pydantic"
+
 DIALECTS = {
+    PYDANTIC_URI.partition("://")[2]: PYDANTIC,
     "json-schema.org/draft-04/schema": DRAFT_4,
     "json-schema.org/draft-04/hyper-schema": DRAFT_4,
     "json-schema.org/draft-06/schema": DRAFT_6,
