@@ -45,9 +45,7 @@ def describe_lexemes(ctx, registers, first):
                     break
             if consumes < 0:
                 return consumes
-        all_lexemes[lexeme].expression = expression
-        all_lexemes[lexeme].is_nullable = nullable
-        all_lexemes[lexeme].consumes = consumes
+        all_lexemes[lexeme] = expression, nullable, consumes
     set_used(ctx, LEXEMES, max(used(ctx, LEXEMES), first + len(registers)))
     return int64(0)
 

@@ -32,8 +32,6 @@ from constrain.engine.storage.links import (
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types, uint64
 
-# The place of two fields in a lexer state's record, for walks that read it as numbers.
-LEX_ACCEPT, LEX_GOES_ON = 2, 3
 CLOSURE = 0x7FFFFFFF
 """In place of a lexeme: the lexer state stands for a closure (fast/closures.py)."""
 NO_DENSE, NOT_SPLIT = -1, -2
@@ -72,8 +70,7 @@ def intern_accept_set(ctx, base, count):
     if not room(ctx, t.ACCEPT_MEMBERS, count):
         return int64(FAIL)
     entry = used(ctx, t.ACCEPT_SET_HASHES)
-    records[entry].offset = used(ctx, t.ACCEPT_MEMBERS)
-    records[entry].count = count
+    records[entry] = used(ctx, t.ACCEPT_MEMBERS), count
     keep_staged(ctx, t.ACCEPT_MEMBERS, base, count)
     set_used(ctx, t.ACCEPT_SETS, entry + 1)
     return insert(ctx, t.ACCEPT_SET_HASHES, t.ACCEPT_SET_BUCKETS, code)
@@ -210,11 +207,8 @@ def intern_lexer_state(ctx, base, count):
     accept = intern_accept_set(ctx, stage, accepted)
     if accept < 0:
         return accept
-    records[state].offset = used(ctx, t.LEXER_MEMBERS)
+    records[state] = used(ctx, t.LEXER_MEMBERS), count, accept, goes_on
     keep_staged(ctx, t.LEXER_MEMBERS, base, 2 * count)
-    records[state].count = count
-    records[state].accept = accept
-    records[state].goes_on = goes_on
     set_used(ctx, t.LEXER_STATES, state + 1)
     _begin_transitions(ctx, state, base, count - guards)
     if guard:

@@ -56,15 +56,14 @@ def _state_after(ctx, earley_set, accept):
 def _follow(ctx, earley_set, accept):
     """Let the cursor be where lexemes of an accept set end, that began in an Earley set; returns 0, FAIL or LIMIT."""
     # A few accept sets take turns.
-    known = t.follows(ctx)[accept & (_FOLLOWS - 1)]
+    place = accept & (_FOLLOWS - 1)
+    known = t.follows(ctx)[place]
     key = earley_set << 32 | accept
     if known.key != key:
         after = _state_after(ctx, earley_set, accept)
         if after < 0:
             return after
-        known.key = key
-        known.state = after
-        known.groups = first_groups(ctx, after)
+        t.follows(ctx)[place] = key, after, first_groups(ctx, after)
     cursor = t.boundary_cursor(ctx)[0]
     cursor.after = known.state
     cursor.groups = known.groups
@@ -76,8 +75,7 @@ def _follow(ctx, earley_set, accept):
 def begin_boundaries(ctx, first, count):
     """Put the cursor before the boundaries of ``count`` configurations, whose lexer masks are known."""
     cursor = t.boundary_cursor(ctx)[0]
-    cursor.configuration = first - 1
-    cursor.last = first + count - 1
+    cursor.configuration, cursor.last = first - 1, first + count - 1
     cursor.boundary, cursor.stop, cursor.top, cursor.node, cursor.accept = 0, 0, 0, -1, -1
     known = t.follows(ctx)
     for i in range(_FOLLOWS):

@@ -8,7 +8,7 @@ states or subtrees is asked first (accelerators.py), and gives the same tokens a
 # mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
 
-from constrain.engine.automata.lexer_states import LEX_ACCEPT, LEX_GOES_ON, NO_DENSE, leads_on
+from constrain.engine.automata.lexer_states import NO_DENSE, leads_on
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
@@ -83,23 +83,8 @@ def keep_dense(ctx):
 @njit_inner(types.void(CTX, int64, int64, int64, int64))
 def keep_lexer_mask(ctx, lexer_state, dense, first, first_boundary):
     """Write the record of a lexer mask; its list and boundaries are the ends of their tables."""
-    record = t.lexer_masks(ctx)
-    record[lexer_state].tokens = first
-    record[lexer_state].token_count = used(ctx, t.TOKEN_LISTS) - first
-    record[lexer_state].boundaries = first_boundary
-    record[lexer_state].boundary_count = used(ctx, t.BOUNDARIES) - first_boundary
-    record[lexer_state].dense = dense
-
-
-@njit_inner(types.void(CTX, int64, int64))
-def copy_lexer_mask(ctx, lexer_state, source):
-    """Give a lexer state the mask of another one."""
-    record = t.lexer_masks(ctx)
-    record[lexer_state].tokens = record[source].tokens
-    record[lexer_state].token_count = record[source].token_count
-    record[lexer_state].boundaries = record[source].boundaries
-    record[lexer_state].boundary_count = record[source].boundary_count
-    record[lexer_state].dense = record[source].dense
+    n_tokens, n_boundaries = used(ctx, t.TOKEN_LISTS) - first, used(ctx, t.BOUNDARIES) - first_boundary
+    t.lexer_masks(ctx)[lexer_state] = dense, first, n_tokens, first_boundary, n_boundaries
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
@@ -140,7 +125,7 @@ def walk(ctx, p, end, n):
     class_of = t.byte_classes(ctx)
     classes = uint64(ctx[CLASSES])
     trans = t.lexer_transitions(ctx)
-    records = i32(ctx, t.LEXER_STATES)
+    records = t.lexer_states(ctx)
     found = t.found_tokens(ctx)
     pairs = t.boundaries(ctx)
     n_boundaries = used(ctx, t.BOUNDARIES)
@@ -179,7 +164,7 @@ def walk(ctx, p, end, n):
         count += uint64(token >= 0)
         stack[depth + uint64(1)] = there
         # What a boundary at this node stands for, and for which lexemes.
-        boundary, record = int64(place), uint64(4 * there)
+        boundary, ending = int64(place), there
         if there == int64(here):
             looping = there
         if looping >= 0 and node & _LARGE:
@@ -187,17 +172,16 @@ def walk(ctx, p, end, n):
             if state == looping:
                 taken = far_call(ctx, F_SELF_LOOP, state << 32 | wide[place], int64(count))
                 if taken >= 0:
-                    count, boundary, record = uint64(taken), ~boundary, uint64(4 * state)
-        accept = records[record + uint64(LEX_ACCEPT)]
+                    count, boundary, ending = uint64(taken), ~boundary, state
+        accept = records[ending].accept
         if accept != 0 and sizes[place] > 1:
             if n_boundaries == space:
                 # Where a lexeme can end at many nodes it can at many more; to ask often means walking often.
                 room(ctx, t.BOUNDARIES, 4 * n_boundaries)
                 return int64(FAIL)
-            pairs[n_boundaries].node = boundary
-            pairs[n_boundaries].accept = accept
+            pairs[n_boundaries] = boundary, accept
             n_boundaries += 1
-        if boundary < 0 or (accept != 0 and records[record + uint64(LEX_GOES_ON)] == 0):
+        if boundary < 0 or (accept != 0 and records[ending].goes_on == 0):
             place += uint64(sizes[place])
             continue
         if node & _WIDE:

@@ -24,7 +24,7 @@ from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_de
 from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_below, walk_tokens
 from constrain.engine.parser.configurations import IN_ROOTS, IS_HARD, NO_MASK, reset_work
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.access import i32, i64, room, set_used, take, used
 from constrain.engine.storage.hashing import rehash
 from constrain.engine.storage.header import (
     CTX,
@@ -94,14 +94,13 @@ far_entry(F_LIST, _list_tokens)
 @njit_inner(RESULT1)
 def _keep_open_nodes(ctx, count):
     """Append the number of OPEN_NODES, and these themselves, to the token lists; 0 or FAIL."""
-    end = used(ctx, t.TOKEN_LISTS)
-    if not room(ctx, t.TOKEN_LISTS, count + 1):
-        return int64(FAIL)
+    end = take(ctx, t.TOKEN_LISTS, count + 1)
+    if end < 0:
+        return end
     lists = t.token_lists(ctx)
     lists[end] = count
     for i in range(count):
         lists[end + 1 + i] = t.open_nodes(ctx)[i]
-    set_used(ctx, t.TOKEN_LISTS, end + 1 + count)
     return int64(0)
 
 
@@ -111,11 +110,10 @@ def _read_open_nodes(ctx, place):
     lists = t.token_lists(ctx)
     count = lists[place]
     set_used(ctx, t.OPEN_NODES, 0)
-    if not room(ctx, t.OPEN_NODES, count):
+    if take(ctx, t.OPEN_NODES, count) < 0:
         return int64(FAIL)
     for i in range(count):
         t.open_nodes(ctx)[i] = lists[place + 1 + i]
-    set_used(ctx, t.OPEN_NODES, count)
     return int64(0)
 
 
@@ -139,11 +137,8 @@ def compute_mask(ctx, state, _unused):
     only = t.configurations(ctx)[offset].lexer_state if count == 1 else int64(-1)
     if only >= 0 and t.lexer_masks(ctx)[only].boundary_count == 0:
         # No lexeme ends in a token: the mask is that of the lexer state, and its list serves both.
-        masks = t.state_masks(ctx)
-        masks[state].dense = dense
-        masks[state].tokens = t.lexer_masks(ctx)[only].tokens
-        masks[state].token_count = t.lexer_masks(ctx)[only].token_count
-        masks[state].inside_count = 0
+        tokens, listed = t.lexer_masks(ctx)[only].tokens, t.lexer_masks(ctx)[only].token_count
+        t.state_masks(ctx)[state] = dense, tokens, listed, 0, 0
         return int64(0)
     if not room(ctx, t.DENSE_MASKS, words) or not room(ctx, t.TOKEN_LISTS, words // 4):
         return int64(FAIL)
@@ -169,15 +164,10 @@ def compute_mask(ctx, state, _unused):
     set_used(ctx, t.TOKEN_LISTS, first + listed)
     if n_open and _keep_open_nodes(ctx, n_open) < 0:
         return int64(FAIL)
-    masks = t.state_masks(ctx)
-    masks[state].dense = dense
-    masks[state].tokens = first
-    masks[state].token_count = ~listed if n_open else listed
+    t.state_masks(ctx)[state] = dense, first, ~listed if n_open else listed, 0, 0
     if listed_only and count == 1:
-        masks[state].inside = t.lexer_masks(ctx)[only].tokens
-        masks[state].inside_count = t.lexer_masks(ctx)[only].token_count
-    else:
-        masks[state].inside_count = 0
+        t.state_masks(ctx)[state].inside = t.lexer_masks(ctx)[only].tokens
+        t.state_masks(ctx)[state].inside_count = t.lexer_masks(ctx)[only].token_count
     return int64(0)
 
 

@@ -44,15 +44,10 @@ def _move_sets(ctx, set_map):
             dot = pool[offset + i].dot
             # Earley set 0 alone has itself for an origin, in the item that begins the text.
             origin = int64(set_map[pool[offset + i].origin])
-            pool[items + i].dot = dot
-            pool[items + i].origin = origin
+            pool[items + i] = dot, origin
             code = mix(code, dot << 32 | origin)
-        records[count].core = core
-        records[count].offset = items
-        records[count].count = n
-        records[count].accepts = accepts
         # What was remembered about completions names Earley sets; it is found again as needed.
-        records[count].completions = -1
+        records[count] = core, items, n, accepts, -1
         hashes[count] = finish_hash(code)
         items += n
         count += 1
@@ -103,18 +98,11 @@ def _move_states(ctx, state_map, set_map):
         for i in range(n):
             earley_set = int64(set_map[pool[offset + i].earley_set])
             lexer_state = pool[offset + i].lexer_state
-            pool[place + i].earley_set = earley_set
-            pool[place + i].lexer_state = lexer_state
+            pool[place + i] = earley_set, lexer_state
             code = mix(code, earley_set << 32 | lexer_state)
-        records[count].offset = place
-        records[count].count = n
-        records[count].accepts = accepts
+        records[count] = place, n, accepts
         marks[count] = marks[state]
-        masks[count].dense = masks[state].dense
-        masks[count].tokens = masks[state].tokens
-        masks[count].token_count = masks[state].token_count
-        masks[count].inside = masks[state].inside
-        masks[count].inside_count = masks[state].inside_count
+        masks[count] = masks[state]
         for i in range(classes):
             trans[count * classes + i] = trans[state * classes + i]
         hashes[count] = finish_hash(code)

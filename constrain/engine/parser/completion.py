@@ -28,7 +28,7 @@ from constrain.engine.parser.origin_sets import (
 )
 from constrain.engine.parser.rules import END
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import room, set_used, take, used
 from constrain.engine.storage.bits import lowest_bit
 from constrain.engine.storage.header import CTX, EPOCH, RESULT1, RESULT2, START_NT
 from constrain.engine.storage.jit import njit_inner
@@ -67,18 +67,23 @@ def completions_of(ctx, earley_set):
 
 
 @njit_inner(RESULT2)
+def _add_item(ctx, dot, origin):
+    """Append an item to KERNEL_ITEMS; 0 or FAIL."""
+    n = take(ctx, t.KERNEL_ITEMS, int64(1))
+    if n < 0:
+        return n
+    t.kernel_items(ctx)[n] = dot << 32 | origin
+    return int64(0)
+
+
+@njit_inner(RESULT2)
 def _keep_end(ctx, rule, origin):
     """Add an item at the end of a rule that began in an unknown set (stand_ins.py); 0 or FAIL."""
-    if not room(ctx, t.KERNEL_ITEMS, 1):
-        return int64(FAIL)
     # One end stands for those of all productions of the rule.
     dot = t.rule_starts(ctx)[t.rules(ctx)[rule]]
     while t.symbols(ctx)[dot] != END:
         dot += 1
-    n = used(ctx, t.KERNEL_ITEMS)
-    t.kernel_items(ctx)[n] = dot << 32 | origin
-    set_used(ctx, t.KERNEL_ITEMS, n + 1)
-    return int64(0)
+    return _add_item(ctx, dot, origin)
 
 
 @njit_inner(RESULT2)
@@ -206,12 +211,8 @@ def _advance(ctx, dot, source, earley_set, epoch):
             if pool[i].dot != old:
                 break
             origin = pool[i].origin
-        if symbol != END:
-            n = used(ctx, t.KERNEL_ITEMS)
-            if not room(ctx, t.KERNEL_ITEMS, 1):
-                return int64(FAIL)
-            t.kernel_items(ctx)[n] = dot << 32 | origin
-            set_used(ctx, t.KERNEL_ITEMS, n + 1)
+        if symbol != END and _add_item(ctx, dot, origin) < 0:
+            return int64(FAIL)
         if ends:
             status = _complete(ctx, rule, origin, epoch)
             if status < 0:
@@ -308,13 +309,12 @@ def _add_memo(ctx, memo):
     """Add what is remembered of a completion to KERNEL_ITEMS; returns its accept bit or FAIL."""
     items = t.completion_items(ctx)
     count = items[memo]
-    if not room(ctx, t.KERNEL_ITEMS, count):
-        return int64(FAIL)
-    n = used(ctx, t.KERNEL_ITEMS)
+    n = take(ctx, t.KERNEL_ITEMS, count)
+    if n < 0:
+        return n
     keys = t.kernel_items(ctx)
     for i in range(count):
         keys[n + i] = items[memo + 2 + 2 * i] << 32 | items[memo + 3 + 2 * i]
-    set_used(ctx, t.KERNEL_ITEMS, n + count)
     return items[memo + 1]
 
 

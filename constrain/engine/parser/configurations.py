@@ -124,12 +124,9 @@ def intern_state(ctx, count, accepts):
         return int64(FAIL)
     offset = used(ctx, t.CONFIGURATIONS)
     for j in range(n):
-        pool[offset + j].earley_set = keys[j] >> 32
-        pool[offset + j].lexer_state = keys[j] & 0x7FFFFFFF
+        pool[offset + j] = keys[j] >> 32, keys[j] & 0x7FFFFFFF
     set_used(ctx, t.CONFIGURATIONS, offset + n)
-    records[state].offset = offset
-    records[state].count = n
-    records[state].accepts = accepts
+    records[state] = offset, n, accepts
     set_used(ctx, t.STATES, state + 1)
     trans = t.transitions(ctx)
     lexer_trans = t.lexer_transitions(ctx)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from constrain.engine.automata.lexemes import LEXEME_MARKS
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import i32, i64, room, set_used, used
+from constrain.engine.storage.access import i32, i64, push, push_pair, room, set_used, take, used
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged, sort_keys
 from constrain.engine.storage.header import CTX, EPOCH, N_IGNORE, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
@@ -64,32 +64,25 @@ def _emit(ctx, dot, source):
             if symbol == END:
                 return int64(0)
             # What a branch goes on with takes the place of the item: it began where the item did.
-            if not room(ctx, t.WORK_LIST, 2):
-                return int64(FAIL)
-            top = used(ctx, t.WORK_LIST)
+            top = take(ctx, t.WORK_LIST, int64(2))
+            if top < 0:
+                return top
             t.work_list(ctx)[top] = source
             t.work_list(ctx)[top + 1] = ~(symbol - BRANCH)
-            set_used(ctx, t.WORK_LIST, top + 2)
             return int64(0)
         if symbol >= 0:
             marks = t.predicted(ctx)
             if marks[symbol] != ctx[EPOCH]:
-                if not room(ctx, t.WORK_LIST, 1):
-                    return int64(FAIL)
+                top = take(ctx, t.WORK_LIST, int64(1))
+                if top < 0:
+                    return top
                 marks[symbol] = ctx[EPOCH]
-                t.work_list(ctx)[used(ctx, t.WORK_LIST)] = symbol
-                set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) + 1)
+                t.work_list(ctx)[top] = symbol
         if symbol >= 0 or t.lexemes(ctx)[~symbol].consumes:
-            if not room(ctx, t.KERNEL_ITEMS, 1) or not room(ctx, t.WORK_STACK, 2):
+            n, item = take(ctx, t.KERNEL_ITEMS, int64(1)), used(ctx, t.WORK_STACK)
+            if n < 0 or not push_pair(ctx, t.WORK_STACK, dot + 1, source):
                 return int64(FAIL)
-            n = used(ctx, t.KERNEL_ITEMS)
-            tmp = t.work_stack(ctx)
-            item = used(ctx, t.WORK_STACK)
-            tmp[item] = dot + 1
-            tmp[item + 1] = source
-            set_used(ctx, t.WORK_STACK, item + 2)
             t.kernel_items(ctx)[n] = (symbol + END) << 32 | item
-            set_used(ctx, t.KERNEL_ITEMS, n + 1)
         if not _is_skippable(ctx, symbol):
             return int64(0)
         dot += 1
@@ -124,11 +117,8 @@ def _predict(ctx, base, count):
             set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) - 1)
             branch = t.branches(ctx)[~rule]
             kinds |= branch.kind
-            if branch.count < 0:
-                if not room(ctx, t.UNMADE_BRANCHES, 1):
-                    return int64(FAIL)
-                t.unmade_branches(ctx)[used(ctx, t.UNMADE_BRANCHES)] = ~rule
-                set_used(ctx, t.UNMADE_BRANCHES, used(ctx, t.UNMADE_BRANCHES) + 1)
+            if branch.count < 0 and not push(ctx, t.UNMADE_BRANCHES, ~rule):
+                return int64(FAIL)
             for i in range(branch.first, branch.first + branch.count):
                 if _emit(ctx, t.branch_dots(ctx)[i], source) < 0:
                     return int64(FAIL)
@@ -160,19 +150,14 @@ def _write_items(ctx):
         item = keys[i] & 0x7FFFFFFF
         if symbol < 0:
             # Lexemes are sorted by ~lexeme, that is downwards.
-            scans[scan].lexeme = ~symbol
-            scans[scan].dot = items[item]
-            scans[scan].source = items[item + 1]
+            scans[scan] = ~symbol, items[item], items[item + 1]
             scan += 1
             continue
         if symbol != last:
-            groups[group].symbol = symbol
-            groups[group].waits = wait
-            groups[group].count = 0
+            groups[group] = symbol, wait, 0
             group += 1
             last = symbol
-        waits[wait].dot = items[item]
-        waits[wait].source = items[item + 1]
+        waits[wait] = items[item], items[item + 1]
         groups[group - 1].count += 1
         wait += 1
     set_used(ctx, t.CORE_SCANS, scan)
@@ -237,13 +222,8 @@ def make_core(ctx, base, count):
         set_used(ctx, t.CORE_WAITS, first_wait)
         return initial
     core = used(ctx, t.CORE_HASHES)
-    records[core].offset = used(ctx, t.CORE_DOTS)
-    records[core].count = count
-    records[core].initial = initial
-    records[core].scans = first_scan
-    records[core].scan_count = used(ctx, t.CORE_SCANS) - first_scan
-    records[core].groups = first_group
-    records[core].group_count = used(ctx, t.CORE_GROUPS) - first_group
+    n_scans, n_groups = used(ctx, t.CORE_SCANS) - first_scan, used(ctx, t.CORE_GROUPS) - first_group
+    records[core] = used(ctx, t.CORE_DOTS), count, initial, first_scan, n_scans, first_group, n_groups
     set_used(ctx, t.CORES, core + 1)
     t.core_kinds(ctx)[core] = kinds
     set_used(ctx, t.CORE_KINDS, core + 1)

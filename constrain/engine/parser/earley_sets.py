@@ -72,8 +72,7 @@ def make_set(ctx, items, accepts):
     dots = int64(0)
     for i in range(n):
         dot = keys[i] >> 32
-        pool[offset + i].dot = dot
-        pool[offset + i].origin = keys[i] & 0x7FFFFFFF
+        pool[offset + i] = dot, keys[i] & 0x7FFFFFFF
         if dots == 0 or tmp[base + dots - 1] != dot:
             tmp[base + dots] = dot
             dots += 1
@@ -88,11 +87,7 @@ def make_set(ctx, items, accepts):
     t.origin_sets_at(ctx)[earley_set] = sets
     set_used(ctx, t.ORIGIN_SETS_AT, earley_set + 1)
     set_used(ctx, t.EARLEY_ITEMS, offset + n)
-    records[earley_set].core = core
-    records[earley_set].offset = offset
-    records[earley_set].count = n
-    records[earley_set].accepts = accepts
-    records[earley_set].completions = -1
+    records[earley_set] = core, offset, n, accepts, -1
     set_used(ctx, t.EARLEY_SETS, earley_set + 1)
     return insert(ctx, t.EARLEY_SET_HASHES, t.EARLEY_SET_BUCKETS, code)
 

@@ -29,7 +29,7 @@ from constrain.engine.parser.indentations import (
 )
 from constrain.engine.parser.indentations import below as level_below
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import room, set_used, take, used
 from constrain.engine.storage.header import CTX, RESULT0, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
@@ -92,14 +92,22 @@ def _drive(ctx, below, column):
     return int64(LIMIT)
 
 
+@njit_inner(RESULT1)
+def _put(ctx, state):
+    """Put a state of the parser on WORK_LIST; 0 or FAIL."""
+    top = take(ctx, t.WORK_LIST, int64(1))
+    if top < 0:
+        return top
+    t.work_list(ctx)[top] = state
+    return int64(0)
+
+
 @njit_inner(RESULT3)
 def _probe(ctx, state, below, column):
     """The state + 1 to which a terminal leads the parser, with ``state`` on top of a set; 0 for an error."""
     set_used(ctx, t.WORK_LIST, 0)
-    if not room(ctx, t.WORK_LIST, 2):
+    if _put(ctx, state) < 0:
         return int64(FAIL)
-    t.work_list(ctx)[0] = state
-    set_used(ctx, t.WORK_LIST, 1)
     result = _drive(ctx, below, column)
     return result if result < 0 else result & _LOW
 
@@ -115,10 +123,8 @@ def _drive_line(ctx, below, lexeme, closed):
     for _ in range(1 if closed == DEEPER else closed):
         if result < 0 or result & _LOW == 0:
             return result
-        if not room(ctx, t.WORK_LIST, 1):
+        if _put(ctx, (result & _LOW) - 1) < 0:
             return int64(FAIL)
-        t.work_list(ctx)[used(ctx, t.WORK_LIST)] = (result & _LOW) - 1
-        set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) + 1)
         result = _drive(ctx, result >> 32, column)
     return result
 
@@ -127,19 +133,15 @@ def _drive_line(ctx, below, lexeme, closed):
 def _probe_end(ctx, state, below, levels):
     """1 if the text may end with ``state`` on top of a set and so many levels open, which the indenter closes; or 0."""
     set_used(ctx, t.WORK_LIST, 0)
-    if not room(ctx, t.WORK_LIST, 2):
+    if _put(ctx, state) < 0:
         return int64(FAIL)
-    t.work_list(ctx)[0] = state
-    set_used(ctx, t.WORK_LIST, 1)
     for _ in range(levels):
         result = _drive(ctx, below, int64(t.parse_ends(ctx)[3]))
         if result < 0 or result & _LOW == 0:
             return result
-        if not room(ctx, t.WORK_LIST, 1):
+        if _put(ctx, (result & _LOW) - 1) < 0:
             return int64(FAIL)
         below = result >> 32
-        t.work_list(ctx)[used(ctx, t.WORK_LIST)] = (result & _LOW) - 1
-        set_used(ctx, t.WORK_LIST, used(ctx, t.WORK_LIST) + 1)
     result = _drive(ctx, below, used(ctx, t.PARSE_ACTIONS) // used(ctx, t.PARSE_CONTEXTS) - 1)
     return result if result < 0 else int64(result & _LOW != 0)
 
@@ -171,10 +173,8 @@ def _line_leads(ctx, state, below, lexeme, closed, levels):
     So many levels are closed (or one is opened) by it, and then ``levels`` are open.
     """
     set_used(ctx, t.WORK_LIST, 0)
-    if not room(ctx, t.WORK_LIST, 2):
+    if _put(ctx, state) < 0:
         return int64(FAIL)
-    t.work_list(ctx)[0] = state
-    set_used(ctx, t.WORK_LIST, 1)
     result = _drive_line(ctx, below, lexeme, closed)
     if result < 0 or result & _LOW == 0:
         return result if result < 0 else int64(0)
@@ -221,10 +221,9 @@ def _push(ctx, state, below, indentation):
     """The set of the stack with a state on top of ``below``, and with what the lexer looks for there."""
     states = used(ctx, t.PARSE_CONTEXTS)
     first, count = t.parse_contexts(ctx)[state].first, t.parse_contexts(ctx)[state].count
-    if not room(ctx, t.WORK_STACK, count):
-        return int64(FAIL)
-    base = used(ctx, t.WORK_STACK)
-    set_used(ctx, t.WORK_STACK, base + count)
+    base = take(ctx, t.WORK_STACK, count)
+    if base < 0:
+        return base
     members = int64(0)
     deeper = int64(-1)
     for i in range(count):
@@ -275,10 +274,8 @@ def shift(ctx, earley_set, accept):
     state, below = int64(t.earley_items(ctx)[offset].dot), int64(t.earley_items(ctx)[offset].origin)
     indentation = int64(t.earley_items(ctx)[offset + 1].origin)
     set_used(ctx, t.WORK_LIST, 0)
-    if not room(ctx, t.WORK_LIST, 2):
+    if _put(ctx, state) < 0:
         return int64(FAIL)
-    t.work_list(ctx)[0] = state
-    set_used(ctx, t.WORK_LIST, 1)
     closed = closed_levels(ctx, indentation, line - 1) if line > 0 else int64(0)
     result = _drive_line(ctx, below, lexeme, closed)
     if result < 0:

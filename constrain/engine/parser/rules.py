@@ -15,7 +15,7 @@ import numpy as np
 
 from constrain.engine.automata.programs import I32, Int32Array, as_int32
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import room, set_used, u8, used
+from constrain.engine.storage.access import room, set_used, take, u8, used
 from constrain.engine.storage.header import CTX, START_NT
 from constrain.engine.storage.jit import njit_allocating, njit_entry, njit_inner
 from constrain.engine.storage.schemas import rules, symbols
@@ -150,10 +150,7 @@ def flatten_rules(ctx, left, offsets, all_symbols, productive, start, unfolded):
     all_branches = t.branches(ctx)
     for i in range(len(unfolded)):
         branch_of[unfolded[i]] = i
-        all_branches[i].first = 0
-        all_branches[i].count = -1
-        all_branches[i].left = unfolded[i]
-        all_branches[i].kind = 0
+        all_branches[i] = 0, -1, unfolded[i], 0
     set_used(ctx, t.BRANCHES, len(unfolded))
     for p in range(len(left)):
         if branch_of[left[p]] >= 0:
@@ -210,16 +207,11 @@ def new_branches(ctx, lefts, kinds):  # type: ignore[no-untyped-def]
 
     Returns 0, or FAIL.
     """
-    first = used(ctx, t.BRANCHES)
-    if not room(ctx, t.BRANCHES, len(lefts)):
-        return int64(FAIL)
-    records = t.branches(ctx)
+    first = take(ctx, t.BRANCHES, len(lefts))
+    if first < 0:
+        return first
     for i in range(len(lefts)):
-        records[first + i].first = 0
-        records[first + i].count = -1
-        records[first + i].left = lefts[i]
-        records[first + i].kind = kinds[i]
-    set_used(ctx, t.BRANCHES, first + len(lefts))
+        t.branches(ctx)[first + i] = 0, -1, lefts[i], kinds[i]
     return int64(0)
 
 

@@ -17,7 +17,7 @@ from constrain.engine.parser.cores import IS_UNDECIDED, begin_epoch
 from constrain.engine.parser.origin_sets import gather_sets
 from constrain.engine.parser.rules import END
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import push_pair, room, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import CTX, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
@@ -141,12 +141,7 @@ def _note_pair(ctx, base, earley_set, other):
             return int64(1)
     if top - base == 2 * _MOST_PAIRS:
         return int64(0)
-    if not room(ctx, t.WORK_STACK, 2):
-        return int64(FAIL)
-    t.work_stack(ctx)[top] = earley_set
-    t.work_stack(ctx)[top + 1] = other
-    set_used(ctx, t.WORK_STACK, top + 2)
-    return int64(1)
+    return int64(1 if push_pair(ctx, t.WORK_STACK, earley_set, other) else FAIL)
 
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))

@@ -14,6 +14,7 @@ from constrain.engine.storage.header import CTX, HEADER, NEED_SIZE, NEED_SLOT
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.records import view_at
 from constrain.engine.storage.schemas import CONTEXT_SIZE, NUMBERS_IN
+from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int32, int64, intrinsic, module, types, uint8
 
 _intrinsic: Any = intrinsic  # called with fewer arguments than it is defined with
@@ -115,26 +116,34 @@ def room(ctx, slot, n):
     return False
 
 
+@njit_inner(int64(CTX, int64, int64))
+def take(ctx, slot, n):
+    """Have ``n`` more elements of a table in use, for the caller to write; which is the first, or FAIL."""
+    if not room(ctx, slot, n):
+        return int64(FAIL)
+    first = used(ctx, slot)
+    set_used(ctx, slot, first + n)
+    return first
+
+
 @njit_inner(types.boolean(CTX, int64, int64))
 def push(ctx, slot, number):
     """Append a number to a table of int32; False if it has to grow first."""
-    if not room(ctx, slot, 1):
+    end = take(ctx, slot, int64(1))
+    if end < 0:
         return False
-    end = used(ctx, slot)
     _numbers(ctx, slot)[end] = number
-    set_used(ctx, slot, end + 1)
     return True
 
 
 @njit_inner(types.boolean(CTX, int64, int64, int64))
 def push_pair(ctx, slot, first, second):
     """Append two numbers to a table of int32; False if it has to grow first."""
-    if not room(ctx, slot, 2):
+    end = take(ctx, slot, int64(2))
+    if end < 0:
         return False
-    end = used(ctx, slot)
     _numbers(ctx, slot)[end] = first
     _numbers(ctx, slot)[end + 1] = second
-    set_used(ctx, slot, end + 2)
     return True
 
 

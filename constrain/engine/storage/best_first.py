@@ -56,10 +56,7 @@ def note_way(ctx, search, reached, cost, before, step):
         way = count
         places[reached] = way
         set_used(ctx, search + _WAYS, way + 1)
-    known[way].reached = reached
-    known[way].cost = cost
-    known[way].before = before
-    known[way].step = step
+    known[way] = reached, cost, before, step
     return way
 
 

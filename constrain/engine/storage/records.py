@@ -6,6 +6,8 @@ through which kernels read it:
 * Reading gives an int64, whatever the number is kept as (uint8 without a sign).  Writing cuts an int64 to that size.
   So kernels hold neither strides nor widths, and hardly a conversion.
 * An element may be an array of numbers, as a set of 256 bits is: ``first_bytes(ctx)[expression, word]``.
+* A record is written as a whole by a tuple with a number for each field in their order, or by another record with
+  these fields: ``boundaries(ctx)[i] = node, accept``.
 * An index is not looked at: it is not counted from the end if it is negative, as numpy does.  That is why loops over a
   view are as fast as loops over an array with an unsigned index.
 * A view is an address and a length.  It is taken anew behind a call that may have let the table grow.
@@ -140,8 +142,14 @@ class _GetItem(_templates.AbstractTemplate):  # type: ignore[misc, unused-ignore
 @_templates.infer_global(operator.setitem)
 class _SetItem(_templates.AbstractTemplate):  # type: ignore[misc, unused-ignore]
     def generic(self, args: Any, kws: Any) -> Any:
-        if isinstance(args[0], _View) and args[0].takes(args[1]) and args[0].number is not None:
+        if not isinstance(args[0], _View) or not args[0].takes(args[1]):
+            return None
+        if args[0].number is not None:
             return types.none(args[0], args[0].index, int64)
+        value, places = args[2], args[0].element.places
+        is_record = isinstance(value, _Record) and value.places == places
+        if is_record or (isinstance(value, types.BaseTuple) and len(value) == len(places)):
+            return types.none(args[0], args[0].index, value)
         return None
 
 
@@ -170,6 +178,22 @@ def _set_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind = signature.args[0]
     address = _element_address(context, builder, kind, args[0], args[1])
     _store(builder, address, kind.number[0], args[2])
+    return context.get_dummy_value()
+
+
+@_extending.lower_builtin(operator.setitem, _View, int64, types.BaseTuple)
+@_extending.lower_builtin(operator.setitem, _View, int64, _Record)
+def _set_record(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    kind, _, given = signature.args
+    record = _element_address(context, builder, kind, args[0], args[1])
+    places = kind.element.places
+    if isinstance(given, _Record):
+        values = [_get_field(context, builder, given, args[2], field) for field in places]
+    else:
+        values = [builder.extract_value(args[2], i) for i in range(len(places))]
+        values = [context.cast(builder, *each, int64) for each in zip(values, given.types, strict=True)]
+    for (place, bits, _), value in zip(places.values(), values, strict=True):
+        _store(builder, builder.gep(record, [_I64(place)]), bits, value)
     return context.get_dummy_value()
 
 

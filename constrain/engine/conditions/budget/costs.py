@@ -275,8 +275,7 @@ def _set_cost(ctx, earley_set):
     if not room(ctx, t.EARLEY_SET_COSTS, total - known):
         return int64(FAIL)
     for i in range(known, total):
-        costs[i].least = UNKNOWN
-        costs[i].after = UNKNOWN
+        costs[i] = UNKNOWN, UNKNOWN
     set_used(ctx, t.EARLEY_SET_COSTS, total)
     # Origins are older sets, so this ends; it needs a stack of its own, since nesting has no limit.
     bottom = used(ctx, t.COST_STACK)

@@ -151,11 +151,7 @@ def _combine(ctx, expression):
         bound = int64(0)
         if least == UNKNOWN:
             least = int64(0)
-    costs[expression].least = least
-    costs[expression].least_on = on
-    costs[expression].worst = worst
-    costs[expression].next_byte = byte if on < NEVER else int64(-1)
-    costs[expression].bound = bound
+    costs[expression] = least, on, worst, byte if on < NEVER else int64(-1), bound
     return on != UNKNOWN
 
 

@@ -27,7 +27,7 @@ from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, nex
 from constrain.engine.masks.token_walks import note_open, walk_tokens
 from constrain.engine.parser.configurations import IS_HARD, state_at_set, state_kinds
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import room, set_used, take, used
 from constrain.engine.storage.best_first import note_way
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_entry, njit_inner
@@ -142,8 +142,7 @@ def note_token(ctx, token, count, n):
     while token >= 0:
         if not (seen[token >> 5] >> (token & 31)) & 1:
             seen[token >> 5] |= 1 << (token & 31)
-            out[n].token = token
-            out[n].count = count
+            out[n] = token, count
             n += 1
         token = same[token] if len(same) else int64(-1)
     return n
@@ -190,12 +189,10 @@ def _leave_open(ctx, node):
 @njit_inner(RESULT2)
 def _leave_out(ctx, begin, end):
     """Leave out a part of the trie, whose tokens need little enough; 0 or FAIL."""
-    n = used(ctx, t.LEFT_OUT)
-    if not room(ctx, t.LEFT_OUT, 1):
-        return int64(FAIL)
-    t.left_out(ctx)[n].begin = begin
-    t.left_out(ctx)[n].end = end
-    set_used(ctx, t.LEFT_OUT, n + 1)
+    n = take(ctx, t.LEFT_OUT, int64(1))
+    if n < 0:
+        return n
+    t.left_out(ctx)[n] = begin, end
     return int64(0)
 
 

@@ -57,8 +57,7 @@ def _crossings_within(ctx, lexer_state, runner, high):
                 if end + 1 > len(pairs):
                     room(ctx, t.BOUNDARIES, 4 * (end + 1 - used(ctx, t.BOUNDARIES)))
                     return int64(FAIL)
-                pairs[end].node = p
-                pairs[end].accept = own
+                pairs[end] = p, own
                 end += 1
             p = next_node(ctx, crossing, p + 1)
     set_used(ctx, t.BOUNDARIES, end)

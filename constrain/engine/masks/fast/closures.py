@@ -95,8 +95,7 @@ def _walk_closure(ctx, closure):
                     path[height] = out
                     out += 1
                     height += uint64(1)
-                pairs[out].node = int64(node) & ~_FLAGS
-                pairs[out].accept = p
+                pairs[out] = int64(node) & ~_FLAGS, int64(p)
                 out += 1
                 p += uint64(sizes[p])
                 continue

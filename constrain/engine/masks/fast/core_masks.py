@@ -34,7 +34,7 @@ from constrain.engine.parser.stand_ins import (
     without_ends,
 )
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import bucket_room, room, set_used, used
+from constrain.engine.storage.access import bucket_room, push, push_pair, room, set_used, take, used
 from constrain.engine.storage.hashing import map_get, map_put
 from constrain.engine.storage.header import (
     CTX,
@@ -80,45 +80,37 @@ _DEEPEST = (1 << 15) - 1
 @njit_inner(RESULT3)
 def _arrive(ctx, earley_set, accept, source):
     """Note that lexemes of an accept set, which began in an Earley set, end at a source; 0, FAIL or NOT_MINE."""
-    n = used(ctx, t.ARRIVALS)
     depth = int64(t.sources(ctx)[source].depth)
-    if n == _MOST_ARRIVALS or depth > _DEEPEST:
+    if used(ctx, t.ARRIVALS) == _MOST_ARRIVALS or depth > _DEEPEST:
         ctx[LONG_WALKS] = _NEVER
         return int64(NOT_MINE)
-    if not room(ctx, t.ARRIVALS, 1):
-        return int64(FAIL)
-    t.arrivals(ctx)[n].earley_set = earley_set
-    t.arrivals(ctx)[n].accept = accept
-    set_used(ctx, t.ARRIVALS, n + 1)
+    n = take(ctx, t.ARRIVALS, int64(1))
+    if n < 0:
+        return n
+    t.arrivals(ctx)[n] = earley_set, accept
     return heap_push(ctx, t.ARRIVAL_QUEUE, (depth << _BITS_OF_SOURCE | source) << _BITS_OF_ARRIVAL | n)
 
 
 @njit_inner(RESULT3)
 def _note_exit(ctx, item, rule, source):
     """Note an exit of the root under way, once; 0 or FAIL."""
-    n = used(ctx, t.EXITS_FOUND)
-    for i in range(n):
+    for i in range(used(ctx, t.EXITS_FOUND)):
         found = t.exits_found(ctx)[i]
         if found.item == item and found.rule == rule and found.source == source:
             return int64(0)
-    if not room(ctx, t.EXITS_FOUND, 1):
-        return int64(FAIL)
-    t.exits_found(ctx)[n].item = item
-    t.exits_found(ctx)[n].rule = rule
-    t.exits_found(ctx)[n].source = source
-    set_used(ctx, t.EXITS_FOUND, n + 1)
+    n = take(ctx, t.EXITS_FOUND, int64(1))
+    if n < 0:
+        return n
+    t.exits_found(ctx)[n] = item, rule, source
     return int64(0)
 
 
 @njit_inner(RESULT2)
 def _add_run(ctx, earley_set, run):
     """Note a run that begins in an Earley set, and what its lexemes arrive at; as _arrive."""
-    if t.runs(ctx)[run].dense != NO_DENSE or t.runs(ctx)[run].token_count:
-        if not room(ctx, t.RUNS_FOUND, 1):
-            return int64(FAIL)
-        n = used(ctx, t.RUNS_FOUND)
-        t.runs_found(ctx)[n] = run
-        set_used(ctx, t.RUNS_FOUND, n + 1)
+    has_tokens = t.runs(ctx)[run].dense != NO_DENSE or t.runs(ctx)[run].token_count != 0
+    if has_tokens and not push(ctx, t.RUNS_FOUND, run):
+        return int64(FAIL)
     first = t.runs(ctx)[run].ends
     for i in range(first, first + t.runs(ctx)[run].end_count):
         end = t.run_ends(ctx)[i]
@@ -141,11 +133,9 @@ def _read(ctx, earley_set, source, lexer_state):
         begins = lexer_state
         if count > 1:
             base = used(ctx, t.WORK_STACK)
-            if not room(ctx, t.WORK_STACK, 2):
+            members = t.lexer_members(ctx)
+            if not push_pair(ctx, t.WORK_STACK, members[offset + 2 * i], members[offset + 2 * i + 1]):
                 return int64(FAIL)
-            t.work_stack(ctx)[base] = t.lexer_members(ctx)[offset + 2 * i]
-            t.work_stack(ctx)[base + 1] = t.lexer_members(ctx)[offset + 2 * i + 1]
-            set_used(ctx, t.WORK_STACK, base + 2)
             begins = far_call(ctx, F_LEXER_STATE, base, 1)
             set_used(ctx, t.WORK_STACK, base)
             if begins < 0:
@@ -221,17 +211,13 @@ def _keep_root(ctx):
         return int64(FAIL)
     if not room(ctx, t.DENSE_MASKS, words):
         return int64(FAIL)
-    root = used(ctx, t.ROOTS)
-    t.roots(ctx)[root].tokens = used(ctx, t.TOKEN_LISTS)
+    root, tokens, dense = used(ctx, t.ROOTS), used(ctx, t.TOKEN_LISTS), int64(NO_DENSE)
     n_tokens = _keep_tokens(ctx)
-    t.roots(ctx)[root].token_count = n_tokens
-    t.roots(ctx)[root].dense = NO_DENSE
     if n_tokens > words // 2:
         # One mask is smaller than the list, and sooner added than the list and several masks.
-        set_used(ctx, t.TOKEN_LISTS, used(ctx, t.TOKEN_LISTS) - n_tokens)
-        t.roots(ctx)[root].token_count = 0
-        t.roots(ctx)[root].dense = keep_dense(ctx)
-        n_runs = int64(0)
+        set_used(ctx, t.TOKEN_LISTS, tokens)
+        dense = keep_dense(ctx)
+        n_tokens, n_runs = int64(0), int64(0)
     first = used(ctx, t.TOKEN_LISTS)
     n = first
     for i in range(n_runs):
@@ -239,17 +225,11 @@ def _keep_root(ctx):
             t.token_lists(ctx)[n] = t.runs_found(ctx)[i]
             n += 1
     set_used(ctx, t.TOKEN_LISTS, n)
-    t.roots(ctx)[root].runs = first
-    t.roots(ctx)[root].run_count = n - first
     place = used(ctx, t.EXITS)
     for i in range(n_exits):
-        found = t.exits_found(ctx)[i]
-        t.exits(ctx)[place + i].item = found.item
-        t.exits(ctx)[place + i].rule = found.rule
-        t.exits(ctx)[place + i].source = found.source
+        t.exits(ctx)[place + i] = t.exits_found(ctx)[i]
     set_used(ctx, t.EXITS, place + n_exits)
-    t.roots(ctx)[root].exits = place
-    t.roots(ctx)[root].exit_count = n_exits
+    t.roots(ctx)[root] = dense, tokens, n_tokens, first, n - first, place, n_exits
     set_used(ctx, t.ROOTS, root + 1)
     return root
 
@@ -273,17 +253,11 @@ def _is_new(ctx, base, earley_set, source):
     """
     if t.sources(ctx)[source].count < MANY:
         return int64(1)
-    top = used(ctx, t.WORK_STACK)
-    for i in range(base, top, 2):
+    for i in range(base, used(ctx, t.WORK_STACK), 2):
         status = _adds_nothing(ctx, earley_set, source, int64(t.work_stack(ctx)[i]), int64(t.work_stack(ctx)[i + 1]))
         if status:
             return min(status, int64(0))
-    if not room(ctx, t.WORK_STACK, 2):
-        return int64(FAIL)
-    t.work_stack(ctx)[top] = earley_set
-    t.work_stack(ctx)[top + 1] = source
-    set_used(ctx, t.WORK_STACK, top + 2)
-    return int64(1)
+    return int64(1 if push_pair(ctx, t.WORK_STACK, earley_set, source) else FAIL)
 
 
 @njit_inner(RESULT1)
@@ -388,11 +362,10 @@ def _ask(ctx, earley_set, source):
     if n == _MOST_ASKED:
         ctx[LONG_WALKS] = _NEVER
         return int64(NOT_MINE)
-    if not room(ctx, t.ASKED, 1):
-        return int64(FAIL)
-    t.asked(ctx)[n].earley_set = earley_set
-    t.asked(ctx)[n].source = source
-    set_used(ctx, t.ASKED, n + 1)
+    n = take(ctx, t.ASKED, int64(1))
+    if n < 0:
+        return n
+    t.asked(ctx)[n] = earley_set, source
     return int64(0)
 
 
@@ -417,11 +390,8 @@ def _leave(ctx, earley_set, exit_from, source):
 @njit_inner(RESULT2)
 def _add_root(ctx, earley_set, root):
     """Add a root to the mask under way, and ask for what is behind its exits; as _ask."""
-    if not room(ctx, t.ROOTS_FOUND, 1):
+    if not push(ctx, t.ROOTS_FOUND, root):
         return int64(FAIL)
-    n = used(ctx, t.ROOTS_FOUND)
-    t.roots_found(ctx)[n] = root
-    set_used(ctx, t.ROOTS_FOUND, n + 1)
     first = t.roots(ctx)[root].exits
     for i in range(first, first + t.roots(ctx)[root].exit_count):
         found = t.exits(ctx)[i]
@@ -475,17 +445,12 @@ def mask_by_core(ctx, state, walked):
     if status < 0:
         return status
     count = used(ctx, t.ROOTS_FOUND)
-    if not room(ctx, t.TOKEN_LISTS, count):
-        return int64(FAIL)
-    first = used(ctx, t.TOKEN_LISTS)
+    first = take(ctx, t.TOKEN_LISTS, count)
+    if first < 0:
+        return first
     for i in range(count):
         t.token_lists(ctx)[first + i] = t.roots_found(ctx)[i]
-    set_used(ctx, t.TOKEN_LISTS, first + count)
-    masks = t.state_masks(ctx)
-    masks[state].dense = IN_ROOTS
-    masks[state].tokens = first
-    masks[state].token_count = count
-    masks[state].inside_count = 0
+    t.state_masks(ctx)[state] = IN_ROOTS, first, count, 0, 0
     return int64(0)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from constrain.engine.automata import expressions as e
 from constrain.engine.masks.lexer_masks import walk, with_same_bytes
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import push_pair, room, set_used, used
+from constrain.engine.storage.access import push_pair, room, set_used, take, used
 from constrain.engine.storage.header import CTX, LONGEST, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DIVERGENCE, F_LEXER_STEP, far_call, far_entry
@@ -219,11 +219,10 @@ def divergence(ctx, lexer_state, base):
             return int64(FAIL)
         # The base may have left out a boundary that nothing follows, so it is not enough to change its boundaries.
         if what == OWN and accept and accept != records[other].accept:
-            if not room(ctx, t.BOUNDARIES, 1):
-                return int64(FAIL)
-            end = used(ctx, t.BOUNDARIES)
-            t.boundaries(ctx)[end].node, t.boundaries(ctx)[end].accept = i, accept
-            set_used(ctx, t.BOUNDARIES, end + 1)
+            end = take(ctx, t.BOUNDARIES, int64(1))
+            if end < 0:
+                return end
+            t.boundaries(ctx)[end] = i, accept
         if what == OTHER:
             n = walk(ctx, i, i + sizes[i], n)
             if n < 0:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.parser.followed import any_is_followed, is_followed
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import room, set_used, used
+from constrain.engine.storage.access import room, set_used, take, used
 from constrain.engine.storage.bits import lowest_bit
 from constrain.engine.storage.header import CLASSES, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
@@ -148,12 +148,10 @@ def _end_inside(ctx, lexer_state, closure, p):
     inside = after_token(ctx, path, closure)
     if inside <= 0:
         return inside
-    if not room(ctx, t.BOUNDARIES, 1):
-        return int64(FAIL)
-    end = used(ctx, t.BOUNDARIES)
-    t.boundaries(ctx)[end].node = p
-    t.boundaries(ctx)[end].accept = accept
-    set_used(ctx, t.BOUNDARIES, end + 1)
+    end = take(ctx, t.BOUNDARIES, int64(1))
+    if end < 0:
+        return end
+    t.boundaries(ctx)[end] = p, accept
     return int64(0)
 
 

@@ -18,7 +18,7 @@ from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.run_states import run_leads_on, run_states_fit, run_step, with_lexer_state
 from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, list_found, with_same_bytes
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import bucket_room, i64, room, set_used, used
+from constrain.engine.storage.access import bucket_room, i64, room, set_used, take, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import (
     find,
@@ -145,10 +145,7 @@ def _intern_source(ctx, base, count, depth):
     if not room(ctx, t.SOURCE_NODES, numbers):
         return int64(FAIL)
     source = used(ctx, t.SOURCES)
-    t.sources(ctx)[source].nodes = used(ctx, t.SOURCE_NODES) // 3
-    t.sources(ctx)[source].entries = numbers // 3
-    t.sources(ctx)[source].count = count
-    t.sources(ctx)[source].depth = depth
+    t.sources(ctx)[source] = used(ctx, t.SOURCE_NODES) // 3, numbers // 3, count, depth
     keep_staged(ctx, t.SOURCE_NODES, base, numbers)
     set_used(ctx, t.SOURCES, source + 1)
     return insert(ctx, t.SOURCE_HASHES, t.SOURCE_BUCKETS, code)
@@ -203,12 +200,10 @@ def _keep_ends(ctx, count):
                 child += sizes[child]
         source = _intern_source(ctx, base, _stage_children(ctx, base), depth)
         set_used(ctx, t.WORK_STACK, base)
-        if source < 0 or not room(ctx, t.RUN_ENDS, 1):
-            return int64(FAIL)
-        place = used(ctx, t.RUN_ENDS)
-        t.run_ends(ctx)[place].accept = accept
-        t.run_ends(ctx)[place].source = source
-        set_used(ctx, t.RUN_ENDS, place + 1)
+        place = take(ctx, t.RUN_ENDS, int64(1)) if source >= 0 else source
+        if place < 0:
+            return place
+        t.run_ends(ctx)[place] = accept, source
         count = left
     return int64(0)
 

@@ -29,7 +29,6 @@ from constrain.engine.masks.lexer_masks import (
     allow_found,
     allow_listed,
     clear_scratch,
-    copy_lexer_mask,
     keep_dense,
     list_found,
     next_child,
@@ -269,7 +268,7 @@ def _change_boundaries(ctx, base, first, end):
             if out == len(pairs):
                 room(ctx, t.BOUNDARIES, 4 * (out - used(ctx, t.BOUNDARIES) + 1))
                 return int64(FAIL)
-            pairs[out].node, pairs[out].accept = boundary, accept
+            pairs[out] = boundary, accept
             out += 1
             continue
         # Of all that it stands for, each node.
@@ -287,7 +286,7 @@ def _change_boundaries(ctx, base, first, end):
                     # Much at once, since all of this is then done again.
                     room(ctx, t.BOUNDARIES, 4 * (out - used(ctx, t.BOUNDARIES) + 1))
                     return int64(FAIL)
-                pairs[out].node, pairs[out].accept = p, own
+                pairs[out] = p, own
                 out += 1
             p = next_node(ctx, boundary, p + 1)
     set_used(ctx, t.BOUNDARIES, out)
@@ -408,7 +407,7 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
         set_used(ctx, t.BOUNDARIES, first_boundary)
         return int64(FAIL)
     # Nothing can fail any more.
-    copy_lexer_mask(ctx, lexer_state, base)
+    records[lexer_state] = records[base]
     if end > first:
         records[lexer_state].boundaries = first_boundary
         records[lexer_state].boundary_count = used(ctx, t.BOUNDARIES) - first_boundary
@@ -443,7 +442,7 @@ def relative_mask(ctx, lexer_state, _unused):
     if base != lexer_state:
         status = far_call(ctx, F_LEXER_MASK, base, 0)
         if status >= 0:
-            copy_lexer_mask(ctx, lexer_state, base)
+            t.lexer_masks(ctx)[lexer_state] = t.lexer_masks(ctx)[base]
         return status
     width = int64(0)
     for word in range(4):

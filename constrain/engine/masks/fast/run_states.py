@@ -72,10 +72,7 @@ def _intern(ctx, base):
             if accept < 0:
                 return int64(FAIL)
     state = used(ctx, t.RUN_STATE_HASHES)
-    t.run_states(ctx)[state].members = used(ctx, t.RUN_STATE_MEMBERS)
-    t.run_states(ctx)[state].count = count
-    t.run_states(ctx)[state].accept = accept
-    t.run_states(ctx)[state].goes_on = goes_on
+    t.run_states(ctx)[state] = used(ctx, t.RUN_STATE_MEMBERS), count, accept, goes_on
     keep_staged(ctx, t.RUN_STATE_MEMBERS, base, count)
     for i in range(state * classes, (state + 1) * classes):
         t.run_steps(ctx)[i] = -1 if count else 0

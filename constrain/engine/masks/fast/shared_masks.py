@@ -68,14 +68,9 @@ def import_mask(ctx, lexer_state, _unused):
     if entry < 0:
         return entry
     begin, count = t.shared_masks(ctx)[entry].boundaries, t.shared_masks(ctx)[entry].boundary_count
-    record = t.lexer_masks(ctx)
-    record[lexer_state].tokens = 0
-    record[lexer_state].token_count = 0
-    record[lexer_state].boundary_count = count
     offset = t.lexer_states(ctx)[lexer_state].offset
     if t.lexer_members(ctx)[offset] == CLOSURE:
-        record[lexer_state].boundaries = begin
-        record[lexer_state].dense = FIRST_SHARED - entry
+        t.lexer_masks(ctx)[lexer_state] = FIRST_SHARED - entry, 0, 0, begin, count
         return int64(0)
     if not room(ctx, t.BOUNDARIES, count) or not room(ctx, t.WORK_STACK, SHARED_MEMBERS):
         return int64(FAIL)
@@ -91,11 +86,9 @@ def import_mask(ctx, lexer_state, _unused):
             accept = _accept_set(ctx, offset, members)
             if accept < 0:
                 return accept
-        pairs[first + i].node = shared[begin + i].node
-        pairs[first + i].accept = accept
+        pairs[first + i] = shared[begin + i].node, accept
     set_used(ctx, t.BOUNDARIES, first + count)
-    record[lexer_state].boundaries = first
-    record[lexer_state].dense = FIRST_SHARED - entry
+    t.lexer_masks(ctx)[lexer_state] = FIRST_SHARED - entry, 0, 0, first, count
     return int64(0)
 
 
@@ -165,11 +158,10 @@ def write_shared_mask(ctx, lexer_state):
         target[entry * words + i] = scratch[i]
     shared = t.shared_boundaries(ctx)
     for i in range(count):
-        accept = t.boundaries(ctx)[begin + i].accept
-        shared[counts[1] + i].node = t.boundaries(ctx)[begin + i].node
-        shared[counts[1] + i].accept = accept if closure else _accepting_members(ctx, lexer_state, accept)
-    t.shared_masks(ctx)[entry].boundaries = counts[1]
-    t.shared_masks(ctx)[entry].boundary_count = count
+        shared[counts[1] + i] = t.boundaries(ctx)[begin + i]
+        if not closure:
+            shared[counts[1] + i].accept = _accepting_members(ctx, lexer_state, t.boundaries(ctx)[begin + i].accept)
+    t.shared_masks(ctx)[entry] = counts[1], count
     counts[1] += count
     prints = t.shared_prints(ctx)
     prints[entry, 0], prints[entry, 1] = first_half, second_half
