@@ -175,11 +175,7 @@ def intern_lexer_state(ctx, base, count):
     classes = ctx[CLASSES]
     if not has_room(ctx, t.LEXER_STATE_HASHES, t.LEXER_STATE_BUCKETS) or not room(ctx, t.LEXER_STATES, 1):
         return int64(FAIL)
-    if (
-        not room(ctx, t.LEXER_MEMBERS, 2 * count)
-        or not room(ctx, t.LEXER_TWINS, 1)
-        or not room(ctx, t.LEXER_FIRST_BYTES, 1)
-    ):
+    if not room(ctx, t.LEXER_MEMBERS, 2 * count) or not room(ctx, t.LEXER_FIRST_BYTES, 1):
         return int64(FAIL)
     if not room(ctx, t.LEXER_TRANSITIONS, classes) or not room(ctx, t.LEXER_MASKS, 1):
         return int64(FAIL)
@@ -214,8 +210,6 @@ def intern_lexer_state(ctx, base, count):
     if guard:
         t.lexer_lives(ctx)[state] = e.UNKNOWN
         set_used(ctx, t.LEXER_LIVES, state + 1)
-    t.lexer_twins(ctx)[state] = -1
-    set_used(ctx, t.LEXER_TWINS, state + 1)
     t.lexer_masks(ctx)[state].dense = NOT_SPLIT
     set_used(ctx, t.LEXER_MASKS, state + 1)
     return insert(ctx, t.LEXER_STATE_HASHES, t.LEXER_STATE_BUCKETS, code)

@@ -44,7 +44,6 @@ from constrain.engine.storage.links import (
     F_SELF_LOOP,
     F_SHARED_MASK,
     F_STAR_CLOSURE,
-    F_TWIN,
     FIRST_MASK_LINK,
     far_call,
     far_entry,
@@ -79,8 +78,8 @@ ACCELERATORS = (
     ),
     Accelerator(
         "relative_masks",
-        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS, F_BY_SUCCESSOR, F_TWIN),
-        "the mask of a state that another one agrees with but for few trie nodes; that state, behind a boundary",
+        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS, F_BY_SUCCESSOR),
+        "the mask of a state that another one agrees with but for few trie nodes",
     ),
     Accelerator(
         "star_closures",

@@ -21,8 +21,8 @@ from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, used
 from constrain.engine.storage.header import CTX, RESULT0, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_GUARDED, F_SCAN, F_STATE_OF_SET, F_TWIN, far_call
-from constrain.engine.storage.statuses import FAIL, NOT_MINE, Status
+from constrain.engine.storage.links import F_GUARDED, F_SCAN, F_STATE_OF_SET, far_call
+from constrain.engine.storage.statuses import FAIL, Status
 from constrain.kernels.language import int64, types
 
 NO_MORE = Status.NONE.value
@@ -41,15 +41,10 @@ def _state_after(ctx, earley_set, accept):
     after = far_call(ctx, F_SCAN, 0, 1)
     if after < 0:
         return after
-    # The twin without bounds is as good for a token, and makes fewer states.
     initial = int64(t.cores(ctx)[t.earley_sets(ctx)[after].core].initial)
     if used(ctx, t.PARSE_CONTEXTS):
         initial = far_call(ctx, F_GUARDED, initial, accept)
-        return initial if initial < 0 else far_call(ctx, F_STATE_OF_SET, after, initial)
-    begins = far_call(ctx, F_TWIN, initial, 0)
-    if begins == NOT_MINE:
-        begins = initial
-    return begins if begins < 0 else far_call(ctx, F_STATE_OF_SET, after, begins)
+    return initial if initial < 0 else far_call(ctx, F_STATE_OF_SET, after, initial)
 
 
 @njit_inner(RESULT2)

@@ -115,7 +115,6 @@ F_ALONG_WORDS = _accelerator(
     f"{_FAST}.relative_masks.mask_along_words", "lexer state, (closure << 32 | base)", "0 or more"
 )
 F_BY_SUCCESSOR = _accelerator(f"{_FAST}.relative_masks.mask_by_successor", "lexer state", "0 or more")
-F_TWIN = _accelerator(f"{_FAST}.relative_masks.twin", "lexer state", "the relaxation that no token tells from it")
 F_OFFER = _accelerator(
     f"{_FAST}.shared_masks.offer", "lexer state, 1 if it replaces what was noted before", "0 or more"
 )

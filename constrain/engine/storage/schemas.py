@@ -156,8 +156,6 @@ LEXER_MEMBERS, lexer_members = _table("lexer state members", 8192, np.int32)
 """The members of lexer states, sorted: a lexeme and, behind it, what is left of it, an expression."""
 LEXER_STATE_HASHES, lexer_state_hashes = _table("lexer state hashes", 512, np.int32)
 LEXER_STATE_BUCKETS, lexer_state_buckets = _table("lexer state buckets", 4096, np.int32, hashes=LEXER_STATE_HASHES)
-LEXER_TWINS, lexer_twins = _table("lexer state twins", 512, np.int32)
-"""By lexer state: the one without bounds, -1 if unknown."""
 LEXER_FIRST_BYTES, lexer_first_bytes = _table("lexer state first bytes", 512, np.int64, columns=4)
 """By lexer state: the bytes with which a member may go on, a set of 256 bits."""
 LEXER_TRANSITIONS, lexer_transitions = _table("lexer transitions", 32768, np.int32)
@@ -484,7 +482,6 @@ SIBLINGS = {
             LEXER_MEMBERS,
             LEXER_STATE_HASHES,
             LEXER_STATE_BUCKETS,
-            LEXER_TWINS,
             LEXER_FIRST_BYTES,
             LEXER_TRANSITIONS,
             LEXER_MASKS,

@@ -48,7 +48,7 @@ from constrain.engine.storage.header import (
 )
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_LEXER_STATE, F_MASK_BY_CORE, F_SCAN, F_TWIN, far_call, far_entry
+from constrain.engine.storage.links import F_LEXER_STATE, F_MASK_BY_CORE, F_SCAN, far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.kernels.language import int64
 
@@ -148,15 +148,6 @@ def _read(ctx, earley_set, source, lexer_state):
     return int64(0)
 
 
-@njit_inner(RESULT1)
-def _beginning(ctx, earley_set):
-    """The lexer state in which what an Earley set expects begins, for what is left of a token; FAIL or LIMIT if < 0."""
-    initial = int64(t.cores(ctx)[t.earley_sets(ctx)[earley_set].core].initial)
-    # The twin without bounds is as good for a token, and is that of more sets.
-    twin = far_call(ctx, F_TWIN, initial, 0) if initial else int64(NOT_MINE)
-    return initial if twin == NOT_MINE else twin
-
-
 @njit_inner(RESULT2)
 def _go_on(ctx, earley_set, source):
     """Add the run of an Earley set from a source.  Of an undecided one, the ends of rules are exits; as _arrive."""
@@ -171,8 +162,8 @@ def _go_on(ctx, earley_set, source):
         earley_set = without_ends(ctx, earley_set)
         if earley_set < 0:
             return int64(FAIL)
-    begins = _beginning(ctx, earley_set)
-    return begins if begins <= 0 else _read(ctx, earley_set, source, begins)
+    begins = int64(t.cores(ctx)[t.earley_sets(ctx)[earley_set].core].initial)
+    return _read(ctx, earley_set, source, begins) if begins else int64(0)
 
 
 @njit_inner(RESULT0)

@@ -8,7 +8,7 @@ The other, the *base*, has its mask already or serves many states.  Bases are
   (closures.py);
 * in a text that forbids others, the state that most bytes lead to: few bytes tell the two apart (divergence.py).
 
-A bound that is longer than all tokens makes no difference.  Then the relaxation, the state's *twin*, takes its place.
+A bound that is longer than all tokens makes no difference: the mask is that of the relaxation, the state's *twin*.
 
 The trie is walked with both states beside each other.  A subtree is left out as soon as the two are one state, or if
 none of its tokens is longer than what they agree in.  What is left is a list of differences, by which the base's tokens
@@ -50,7 +50,6 @@ from constrain.engine.storage.links import (
     F_LEXER_MASK,
     F_LEXER_STEP,
     F_RELATIVE,
-    F_TWIN,
     far_call,
     far_entry,
 )
@@ -417,26 +416,12 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
 
 
 @njit_inner(RESULT2)
-def twin(ctx, lexer_state, _unused):
-    """The state without this one's bounds that no token is long enough to feel; the state itself if there are none.
-
-    In the twin a run of blanks or of characters stays in one state, where counting makes one for each.
-    """
-    known = t.lexer_twins(ctx)[lexer_state]
-    if known < 0:
-        known = relaxed_state(ctx, lexer_state, int64(TWIN))
-        if known >= 0:
-            t.lexer_twins(ctx)[lexer_state] = known
-    return known
-
-
-@njit_inner(RESULT2)
 def relative_mask(ctx, lexer_state, _unused):
     """Make the mask of a state by that of its twin, or of its relaxation.
 
     Returns 0, NOT_MINE if it has none that is worth it, FAIL or LIMIT.
     """
-    base = twin(ctx, lexer_state, 0)
+    base = relaxed_state(ctx, lexer_state, int64(TWIN))
     if base < 0:
         return base
     if base != lexer_state:
@@ -508,5 +493,4 @@ far_entry(F_RELATIVE, relative_mask)
 far_entry(F_BOUNDED, bounded_mask)
 far_entry(F_ALONG_WORDS, mask_along_words)
 far_entry(F_BY_SUCCESSOR, mask_by_successor)
-far_entry(F_TWIN, twin)
 far_entry(F_BORDER, border_tokens)
