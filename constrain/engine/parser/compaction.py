@@ -54,7 +54,7 @@ def _move_sets(ctx, set_map):
     set_used(ctx, t.EARLEY_SETS, count)
     set_used(ctx, t.EARLEY_ITEMS, items)
     set_used(ctx, t.EARLEY_SET_HASHES, count)
-    for slot in (t.COMPLETION_MEMO, t.COMPLETION_STAMPS, t.COMPLETION_ITEMS, t.ORIGIN_SETS):
+    for slot in (t.COMPLETION_MEMO, t.COMPLETION_STAMPS, t.COMPLETION_ITEMS, t.ORIGIN_SETS, t.ORIGIN_WORDS):
         set_used(ctx, slot, 0)
     for earley_set in range(count):
         offset, n = records[earley_set].offset, records[earley_set].count

@@ -10,22 +10,7 @@ from __future__ import annotations
 
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.kernel_items import drop_repeated
-from constrain.engine.parser.origin_sets import (
-    NEW_FULL_FROM,
-    NEW_FULL_TO,
-    SET_BEGIN,
-    SET_COUNT,
-    SET_FIELDS,
-    SET_FIRST,
-    SET_GREATEST,
-    SET_IS_FULL,
-    SET_ITEMS,
-    SET_LEAST,
-    SET_WORDS,
-    add_word,
-    new_set_of,
-    origin_set_of,
-)
+from constrain.engine.parser.origin_sets import add_word, new_set_of, origin_set_of
 from constrain.engine.parser.rules import END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, take, used
@@ -189,13 +174,12 @@ def _advance(ctx, dot, source, earley_set, epoch):
         old = t.core_dots(ctx)[t.cores(ctx)[core].offset + source]
         record = t.origin_sets_at(ctx)[earley_set]
         if record >= 0:
-            sets = t.origin_sets(ctx)
-            record += SET_FIELDS * source
-            begin = sets[record + SET_ITEMS]
-            stop = begin + sets[record + SET_COUNT]
+            origins = t.origin_sets(ctx)[record + source]
+            begin = origins.items
+            stop = begin + origins.count
             if stop - begin == 1:
                 # The items of many Earley sets do not fit into a processor's cache.
-                only = sets[record + SET_LEAST]
+                only = origins.least
         elif stop - begin == t.cores(ctx)[core].count:
             begin += source
             stop = begin + 1
@@ -235,16 +219,15 @@ def add_set(ctx, dot, place, epoch):
     new_set = new_set_of(ctx, used(ctx, t.SYMBOLS) + rule if at_end else dot, int64(1))
     if new_set < 0:
         return new_set
-    sets = t.origin_sets(ctx)
-    records = t.new_sets(ctx)
-    least, greatest = sets[place + SET_LEAST], sets[place + SET_GREATEST]
-    full_from, full_to = records[new_set + NEW_FULL_FROM], records[new_set + NEW_FULL_TO]
+    origins, new = t.origin_sets(ctx)[place], t.new_sets(ctx)[new_set]
+    least, greatest = origins.least, origins.greatest
+    full_from, full_to = new.full_from, new.full_to
     if full_from <= least and greatest <= full_to:
         return int64(0)
-    begin, first = sets[place + SET_BEGIN], sets[place + SET_FIRST]
+    begin, first, is_full = origins.begin, origins.first, origins.is_full
     accepts = int64(0)
-    for word in range(first, first + sets[place + SET_WORDS]):
-        bits = sets[begin + word - first]
+    for word in range(first, first + origins.words):
+        bits = t.origin_words(ctx)[begin + word - first]
         if not at_end:
             bits = add_word(ctx, new_set, word, bits)
         if ends and bits:
@@ -252,13 +235,11 @@ def add_set(ctx, dot, place, epoch):
             if status < 0:
                 return status
             accepts |= status
-    if sets[place + SET_IS_FULL]:
+    if is_full:
         if least <= full_to + 1 and full_from <= greatest + 1 and full_from <= full_to:
-            records[new_set + NEW_FULL_FROM] = min(full_from, least)
-            records[new_set + NEW_FULL_TO] = max(full_to, greatest)
+            new.full_from, new.full_to = min(full_from, least), max(full_to, greatest)
         elif greatest - least > full_to - full_from:
-            records[new_set + NEW_FULL_FROM] = least
-            records[new_set + NEW_FULL_TO] = greatest
+            new.full_from, new.full_to = least, greatest
     return accepts
 
 

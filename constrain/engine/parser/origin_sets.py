@@ -12,7 +12,7 @@ from __future__ import annotations
 from constrain.engine.parser.cores import SELF
 from constrain.engine.parser.kernel_items import drop_repeated
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import i64, room, set_used, used
+from constrain.engine.storage.access import i64, room, set_used, take, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import sort_keys
 from constrain.engine.storage.header import CTX, RESULT1, RESULT2
@@ -24,21 +24,6 @@ _MANY_ORIGINS = 16
 """From so many origins on those of a dot may be kept as a set, if it has no more words than origins."""
 
 
-# Fields of a record in ORIGIN_SETS, one for each dot of the Earley set's core, and of the size of a cache line: where
-# its words begin; how many there are (0: no set is kept); the word of the 64 lowest origins; the least and the greatest
-# origin; whether all between are in it; where the items with this dot begin, and how many there are.
-SET_BEGIN, SET_WORDS, SET_FIRST, SET_LEAST, SET_GREATEST, SET_IS_FULL, SET_ITEMS, SET_COUNT = range(8)
-
-
-SET_FIELDS = 8
-
-
-# Fields of the record of a set that is under way, in NEW_SETS: its dot, or behind all dots the rule that ended with
-# these origins; where its words begin in NEW_WORDS, the first of which is that of Earley set 0; the first of them that
-# is used, and behind the last; origins between which all are in it.
-NEW_DOT, NEW_BEGIN, NEW_LOW, NEW_HIGH, NEW_FULL_FROM, NEW_FULL_TO = range(6)
-
-
 @njit_inner(int64(CTX, int64, int64, int64))
 def make_origin_sets(ctx, offset, count, dots):
     """The place in ORIGIN_SETS of the sets of an Earley set with the sorted items ``EARLEY_ITEMS[offset:][:count]``.
@@ -48,8 +33,7 @@ def make_origin_sets(ctx, offset, count, dots):
     if count < _MANY_ORIGINS:
         return int64(-1)
     pool = t.earley_items(ctx)
-    place = used(ctx, t.ORIGIN_SETS)
-    begin = place + SET_FIELDS * dots
+    place, begin = used(ctx, t.ORIGIN_SETS), used(ctx, t.ORIGIN_WORDS)
     for fills in range(2):
         total = int64(0)
         i = offset
@@ -62,31 +46,22 @@ def make_origin_sets(ctx, offset, count, dots):
             if i - first < _MANY_ORIGINS or words > i - first:
                 words = int64(0)
             if fills:
-                sets = t.origin_sets(ctx)
-                record = place + SET_FIELDS * source
-                sets[record + SET_BEGIN] = begin + total
-                sets[record + SET_WORDS] = words
-                sets[record + SET_FIRST] = least >> 6
-                sets[record + SET_LEAST] = least
-                sets[record + SET_GREATEST] = greatest
-                sets[record + SET_IS_FULL] = int64(greatest - least + 1 == i - first)
-                sets[record + SET_ITEMS] = first
-                sets[record + SET_COUNT] = i - first
-                for j in range(begin + total, begin + total + words):
-                    sets[j] = 0
-                if words:
-                    shift = begin + total - (least >> 6)
-                    for j in range(first, i):
-                        origin = pool[j].origin
-                        sets[shift + (origin >> 6)] |= int64(1) << (origin & 63)
+                at, is_full = begin + total, int64(greatest - least + 1 == i - first)
+                t.origin_sets(ctx)[place + source] = at, words, least >> 6, least, greatest, is_full, first, i - first
+                kept = t.origin_words(ctx)
+                for j in range(at, at + words):
+                    kept[j] = 0
+                for j in range(first, i if words else first):
+                    origin = pool[j].origin
+                    kept[at + (origin >> 6) - (least >> 6)] |= int64(1) << (origin & 63)
             total += words
         if total == 0:
             return int64(-1)
-        total = (total + SET_FIELDS - 1) // SET_FIELDS * SET_FIELDS
-        if not room(ctx, t.ORIGIN_SETS, SET_FIELDS * dots + total):
+        if not room(ctx, t.ORIGIN_SETS, dots) or not room(ctx, t.ORIGIN_WORDS, total):
             return int64(FAIL)
         if fills:
-            set_used(ctx, t.ORIGIN_SETS, begin + total)
+            set_used(ctx, t.ORIGIN_SETS, place + dots)
+            set_used(ctx, t.ORIGIN_WORDS, begin + total)
     return place
 
 
@@ -98,8 +73,7 @@ def origin_set_of(ctx, earley_set, source):
     place = t.origin_sets_at(ctx)[earley_set]
     if place < 0:
         return int64(-1)
-    place += SET_FIELDS * source
-    return place if t.origin_sets(ctx)[place + SET_WORDS] else int64(-1)
+    return place + source if t.origin_sets(ctx)[place + source].words else int64(-1)
 
 
 @njit_inner(RESULT2)
@@ -114,42 +88,34 @@ def new_set_of(ctx, dot, may_make):
     records = t.new_sets(ctx)
     end = used(ctx, t.NEW_SETS)
     known = t.set_of_dot(ctx)[dot]
-    if 0 <= known < end and known % 6 == 0 and records[known + NEW_DOT] == dot:
+    if 0 <= known < end and records[known].dot == dot:
         return known
     if not may_make:
         return int64(-1)
     words = (used(ctx, t.EARLEY_SET_HASHES) >> 6) + 1
-    if not room(ctx, t.NEW_SETS, 6) or not room(ctx, t.NEW_WORDS, words):
+    if not room(ctx, t.NEW_SETS, 1) or not room(ctx, t.NEW_WORDS, words):
         return int64(FAIL)
-    begin = used(ctx, t.NEW_WORDS)
+    begin = take(ctx, t.NEW_WORDS, words)
     new = t.new_words(ctx)
     for i in range(begin, begin + words):
         new[i] = 0
-    set_used(ctx, t.NEW_WORDS, begin + words)
-    records[end + NEW_DOT] = dot
-    records[end + NEW_BEGIN] = begin
-    records[end + NEW_LOW] = words
-    records[end + NEW_HIGH] = 0
-    records[end + NEW_FULL_FROM] = 1
-    records[end + NEW_FULL_TO] = 0
-    set_used(ctx, t.NEW_SETS, end + 6)
+    records[end] = dot, begin, words, 0, 1, 0
+    set_used(ctx, t.NEW_SETS, end + 1)
     t.set_of_dot(ctx)[dot] = end
     return end
 
 
 @njit_inner(int64(CTX, int64, int64, int64))
 def add_word(ctx, new_set, word, bits):
-    """Add the origins ``bits``, the lowest of which is Earley set ``64 * word``, to NEW_SETS[new_set:].
+    """Add the origins ``bits``, the lowest of which is Earley set ``64 * word``, to NEW_SETS[new_set].
 
     Returns those that were not in it.
     """
-    records = t.new_sets(ctx)
-    words = t.new_words(ctx)
-    place = records[new_set + NEW_BEGIN] + word
+    record, words = t.new_sets(ctx)[new_set], t.new_words(ctx)
+    place = record.begin + word
     bits &= ~words[place]
     words[place] |= bits
-    records[new_set + NEW_LOW] = min(records[new_set + NEW_LOW], word)
-    records[new_set + NEW_HIGH] = max(records[new_set + NEW_HIGH], word + 1)
+    record.low, record.high = min(record.low, word), max(record.high, word + 1)
     return bits
 
 
@@ -170,10 +136,7 @@ def gather_sets(ctx, items):
         if known == FAIL:
             return known
         if known >= 0:
-            word = origin >> 6
-            words[records[known + NEW_BEGIN] + word] |= int64(1) << (origin & 63)
-            records[known + NEW_LOW] = min(records[known + NEW_LOW], word)
-            records[known + NEW_HIGH] = max(records[known + NEW_HIGH], word + 1)
+            add_word(ctx, known, origin >> 6, int64(1) << (origin & 63))
         else:
             keys[rest] = keys[i]
             rest += 1
@@ -185,15 +148,14 @@ def gather_sets(ctx, items):
     count = int64(rest)
     dots = int64(0)
     set_used(ctx, t.KERNEL_ITEMS, rest)
-    if not room(ctx, t.KERNEL_ITEMS, end // 6):
+    if not room(ctx, t.KERNEL_ITEMS, end):
         return int64(FAIL)
-    for record in range(0, end, 6):
-        dot = records[record + NEW_DOT]
-        if dot < used(ctx, t.SYMBOLS):
-            keys[rest + dots] = dot << 32 | record
+    for place in range(end):
+        record = records[place]
+        if record.dot < used(ctx, t.SYMBOLS):
+            keys[rest + dots] = record.dot << 32 | place
             dots += 1
-            begin = records[record + NEW_BEGIN]
-            for word in range(begin + records[record + NEW_LOW], begin + records[record + NEW_HIGH]):
+            for word in range(record.begin + record.low, record.begin + record.high):
                 count += count_bits(words[word])
     sort_keys(keys[rest:], dots)
     # The result is made behind what there is, and then moved.
@@ -202,14 +164,13 @@ def gather_sets(ctx, items):
         return int64(FAIL)
     taken = int64(0)
     for j in range(dots):
-        dot, record = keys[rest + j] >> 32, keys[rest + j] & 0x7FFFFFFF
+        dot, record = keys[rest + j] >> 32, records[keys[rest + j] & 0x7FFFFFFF]
         while taken < rest and keys[taken] >> 32 < dot:
             keys[out] = keys[taken]
             out += 1
             taken += 1
-        begin = records[record + NEW_BEGIN]
-        for word in range(records[record + NEW_LOW], records[record + NEW_HIGH]):
-            bits = words[begin + word]
+        for word in range(record.low, record.high):
+            bits = words[record.begin + word]
             key = dot << 32 | 64 * word
             while bits:
                 bit = lowest_bit(bits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from constrain.engine.parser.completion import add_set, advance_and_complete
 from constrain.engine.parser.cores import begin_epoch
-from constrain.engine.parser.origin_sets import SET_COUNT, SET_FIELDS, SET_ITEMS, SET_WORDS, gather_sets
+from constrain.engine.parser.origin_sets import gather_sets
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import map_get, map_put
@@ -34,14 +34,13 @@ def add_row(ctx, earley_set):
     parts = int64(1) if record < 0 else t.cores(ctx)[core].count
     for source in range(parts):
         if record >= 0:
-            sets = t.origin_sets(ctx)
-            place = record + SET_FIELDS * source
-            if sets[place + SET_WORDS]:
+            origins = t.origin_sets(ctx)[record + source]
+            if origins.words:
                 dot = t.core_dots(ctx)[t.cores(ctx)[core].offset + source]
-                if add_set(ctx, dot, place, int64(-1)) < 0:
+                if add_set(ctx, dot, record + source, int64(-1)) < 0:
                     return int64(FAIL)
                 continue
-            begin, items = sets[place + SET_ITEMS], sets[place + SET_COUNT]
+            begin, items = origins.items, origins.count
         for i in range(begin, begin + items):
             keys[n] = pool[i].dot << 32 | pool[i].origin
             n += 1

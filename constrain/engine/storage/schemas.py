@@ -242,8 +242,14 @@ EARLEY_SET_HASHES, earley_set_hashes = _table("hash codes of Earley sets", 128, 
 EARLEY_SET_BUCKETS, earley_set_buckets = _table("Earley set buckets", 256, np.int32, hashes=EARLEY_SET_HASHES)
 ORIGIN_SETS_AT, origin_sets_at = _table("places of origin sets", 128, np.int32)
 """By Earley set: its first record in ORIGIN_SETS, -1 if it has none."""
-ORIGIN_SETS, origin_sets = _table("origin sets", 0, np.int64)
-"""Records of eight words for the dots of a core (parser/origin_sets.py), and behind them the words of their sets."""
+ORIGIN_SETS, origin_sets = _table(
+    "origin sets", 0, _record("begin words first least greatest is_full items count", np.int64)
+)
+"""By dot of a core, a cache line each: the set of its origins, ``ORIGIN_WORDS[begin:][:words]`` (no words: not kept);
+the word of the 64 lowest ones; the least and the greatest origin; whether all between are in it; and the items with
+this dot, ``EARLEY_ITEMS[items:][:count]``.
+"""
+ORIGIN_WORDS, origin_words = _table("words of origin sets", 0, np.int64)
 COMPLETION_STAMPS, completion_stamps = _table("completion marks", 1024, np.int32)
 """By completion of an Earley set: the epoch in which it was last asked for."""
 COMPLETION_MEMO, completion_memo = _table("completion memo", 1024, np.int32)
@@ -260,10 +266,12 @@ KERNEL_SLOTS, kernel_slots = _table("kernel item slots", 2048, np.int32)
 """Scratch of drop_repeated: by hash code, the item there."""
 KERNEL_PLACES, kernel_places = _table("kernel item places", 1024, np.int32)
 """Scratch of drop_repeated: by item, its place in KERNEL_SLOTS."""
-NEW_SETS, new_sets = _table("origin sets under way", 0, np.int64)
-"""Scratch: origin sets of the Earley set under way, records of six words (parser/origin_sets.py)."""
+NEW_SETS, new_sets = _table("origin sets under way", 0, _record("dot begin low high full_from full_to", np.int64))
+"""Scratch: origin sets of the Earley set under way: the dot, or behind all dots the rule that ended with these origins;
+where the words begin in NEW_WORDS, the first of which is that of Earley set 0; the first of them that is used, and
+behind the last; origins between which all are in it.
+"""
 NEW_WORDS, new_words = _table("words of origin sets under way", 0, np.int64)
-"""Scratch: the words of those."""
 SET_OF_DOT, set_of_dot = _table("origin sets under way, by dot", 0, np.int32)
 """Scratch: by dot, and behind the dots by rule, its place in NEW_SETS."""
 WORK_LIST, work_list = _table("completion work list", 256, np.int64)
@@ -511,6 +519,7 @@ BY_ROW_OR_STATE = (
         EARLEY_SET_BUCKETS,
         ORIGIN_SETS_AT,
         ORIGIN_SETS,
+        ORIGIN_WORDS,
         COMPLETION_STAMPS,
         COMPLETION_MEMO,
         COMPLETION_ITEMS,
