@@ -20,7 +20,7 @@ from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
 from constrain.tools.json_values import read_json
 from constrain.tools.python_calls import read_call
-from constrain.tools.xml_arguments import NotYet, read_arguments
+from constrain.tools.xml_arguments import ArgumentReader, NotYet
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,7 @@ class TurnParser:
         # What was read of a call that is not complete, or of the section before its first call.
         self._unfinished = ""
         self._scanner: BracketScanner | None = None
+        self._reading: ArgumentReader | None = None
         self._name = ""
         forms = "|".join(
             f"{pattern_of(before)}(?P<name{number}>[A-Za-z0-9_.:/-]+?){pattern_of(between)}"
@@ -352,7 +353,7 @@ class TurnParser:
         self._go_on(head.end())
         self._events.append(Event("begin", self._name))
         self.turn.is_complete = False
-        self._scanner = None
+        self._scanner = self._reading = None
         self._step = self._read_arguments
         return True
 
@@ -370,13 +371,13 @@ class TurnParser:
 
     def _read_arguments(self) -> bool:
         if self._xml is not None:
-            end = self._style.ends[0].rstrip()
+            self._reading = self._reading or ArgumentReader(self._xml, self._style.ends[0].rstrip())
             try:
-                schema = self._schemas.get(self._name, ANY_ARGUMENTS)
-                arguments, at = read_arguments(self._buffer, 0, self._xml, end, schema)
+                written, at = self._reading.read(self._buffer)
+                arguments = self._schemas.get(self._name, ANY_ARGUMENTS).values(written)
             except NotYet:
                 return False
-            except ValueError:
+            except (ValueError, RecursionError):
                 return self._give_up()
             return self._end_call(arguments, at)
         if self._scanner is None:

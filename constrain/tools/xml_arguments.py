@@ -1,15 +1,17 @@
-"""Arguments in the XML of a style, read back as JSON values."""
+"""Arguments in the XML of a style, read back as JSON values while they come."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from dataclasses import dataclass, field
 
 from constrain.grammar.structural_tags.styles import ArgumentStyle
-from constrain.tools.argument_schema import ArgumentSchema, Written
+from constrain.tools.argument_schema import Written
 from constrain.tools.bracket_scanner import BracketScanner
 from constrain.tools.json_values import read_json
 
 _SPACE = " \t\r\n"
+_SPACES = re.compile(f"[{_SPACE}]*")
 
 _PYTHON = {"True": ("true", True), "False": ("false", False), "None": ("null", None)}
 """How some templates write these in past calls, which a model may copy."""
@@ -19,49 +21,42 @@ class NotYet(Exception):
     """The text ends before the arguments do."""
 
 
-def read_arguments(
-    text: str, at: int, style: ArgumentStyle, end: str, schema: ArgumentSchema
-) -> tuple[dict[str, Any], int]:
-    """The arguments that begin at a place, and the place behind them.
+@dataclass
+class _Open:
+    """An object or array that is being read, or what may be either.
+
+    Attributes
+    ----------
+    name : str
+        Of the member that it is the value of.
+    kinds : set of str
+    end : str
+        What stands behind it.
+    begin : int
+        Where its content begins.
+    members : list of (str, Written)
+        What it has so far; the names of items are empty.
+    """
+
+    name: str
+    kinds: set[str]
+    end: str
+    begin: int
+    members: list[tuple[str, Written]] = field(default_factory=list)
+
+
+class ArgumentReader:
+    """Reads the arguments of a call in a text that still grows; what has been read is not read again.
 
     Parameters
     ----------
-    text : str
-    at : int
     style : ArgumentStyle
         One without a separator.
     end : str
         What stands behind the arguments, without the white space before it.
-    schema : ArgumentSchema
-        Tells ``"3"`` from 3 where the style does not, and an object from an array.
-
-    Raises
-    ------
-    NotYet
-        If more text is needed.
-    ValueError
-        If no arguments stand there, or Python cannot read them, as they are nested some hundred levels deep.
     """
-    try:
-        members, at = _Reader(text, style).members(at, end)
-        return schema.values(_once(members)), at
-    except RecursionError:
-        raise ValueError("the arguments are nested too deeply") from None
 
-
-def _once(members: list[tuple[str, Written]]) -> dict[str, Written]:
-    """Members by their names, which must be different."""
-    found = dict(members)
-    if len(found) < len(members):
-        raise ValueError("a name comes twice")
-    return found
-
-
-class _Reader:
-    """Reads a text, which may not be complete: all methods raise NotYet where it ends too early."""
-
-    def __init__(self, text: str, style: ArgumentStyle) -> None:
-        self._text = text
+    def __init__(self, style: ArgumentStyle, end: str) -> None:
         self._style = style
         openings: dict[str, set[str]] = {}
         for kind, opening in style.openings.items():
@@ -70,89 +65,109 @@ class _Reader:
             openings.setdefault(style.free_integer, set()).add("number")
         # "" is the beginning of all, so it comes last.
         self._openings = sorted(openings.items(), key=lambda each: -len(each[0]))
+        self._text = ""
+        self._stack = [_Open("", {"object"}, end, 0)]
+        # Where the next part begins; the brackets of its value, and up to where its end does not begin behind them.
+        self._at = 0
+        self._scanner: BracketScanner | None = None
+        self._looked = 0
 
-    def members(self, at: int, end: str) -> tuple[list[tuple[str, Written]], int]:
-        """Names and values up to an end, and the place before that."""
-        style = self._style
-        found: list[tuple[str, Written]] = []
-        at = self._skip_space(at)
-        while not self._stands(end, at):
-            if self._stands(style.end, at):
-                raise ValueError("another value ends here")
+    def read(self, text: str) -> tuple[dict[str, Written], int]:
+        """The arguments, and the place behind them; ``text`` begins with them, and may grow between calls.
+
+        Raises
+        ------
+        NotYet
+            If more text is needed.
+        ValueError
+            If these are no arguments.
+        """
+        self._text = text
+        while True:
+            self._at = self._skip_space(self._at)
+            container = self._stack[-1]
+            if not self._stands(container.end, self._at):
+                self._read_part(container)
+            elif len(self._stack) == 1:
+                return _once(container.members), self._at
+            else:
+                self._stack.pop()
+                self._add(container.name, self._closed(container), self._at + len(container.end))
+
+    def _add(self, name: str, value: Written, at: int) -> None:
+        """A part of what is being read has come to its end at a place."""
+        self._stack[-1].members.append((name, value))
+        self._at, self._scanner, self._looked = at, None, 0
+
+    def _read_part(self, container: _Open) -> None:
+        """Read the next member or item, or what an object or array in its place begins with."""
+        style, text, at = self._style, self._text, self._at
+        if self._stands(style.end, at):
+            raise ValueError("another value ends here")
+        if container.kinds == {"array"}:
+            name, tail, at = "", style.after_item, self._expect(style.before_item, at)
+        else:
             at = self._expect(style.before_key, at)
-            head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
+            head, mark, rest = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
             stop = self._find(head, at)
-            name, at = self._text[at:stop], stop + len(head)
+            name, at = text[at:stop], stop + len(head)
             if style.nests and "<" in name:
                 raise ValueError(f"{name!r} is no name")
+            tail = name + style.after_end if style.after_end else ""
+            name = style.read_name(name)
             if mark:
-                at = self._expect(mark + tail, self._skip_space(at))
-            value, at = self._value(at, name + style.after_end if style.after_end else "")
-            found.append((style.read_name(name), value))
-            at = self._skip_space(at)
-        return found, at
-
-    def _items(self, at: int, end: str) -> tuple[list[Written], int]:
-        """The items of an array up to an end, and the place before that."""
-        found = []
-        at = self._skip_space(at)
-        while not self._stands(end, at):
-            value, at = self._value(self._expect(self._style.before_item, at), self._style.after_item)
-            found.append(value)
-            at = self._skip_space(at)
-        return found, at
-
-    def _value(self, at: int, tail: str) -> tuple[Written, int]:
-        """The value whose opening begins at a place, and the place behind its end, and what stands behind that."""
-        style, text = self._style, self._text
+                at = self._expect(mark + rest, self._skip_space(at))
         at, kinds = self._opening(at)
-        if style.nests and not kinds.isdisjoint(("object", "array")):
-            nested = self._nested(at, kinds, tail)
-            if nested is not None:
-                return nested
+        if self._is_container(at, kinds, style.end + tail):
+            self._stack.append(_Open(name, kinds, style.end + tail, at))
+            self._at = at
+            return
         begin = at
-        if "string" not in kinds:
+        if "string" not in kinds and not self._looked:
             value_at = self._skip_space(at)
             if text[value_at : value_at + 1] in ("{", "["):
                 # A string in it may hold the end.
-                begin = BracketScanner(value_at).end(text)
+                self._scanner = self._scanner or BracketScanner(value_at)
+                begin = self._scanner.end(text)
                 if begin < 0:
                     raise NotYet
-        stop = self._find(style.end, begin)
-        return _written(text[at:stop], kinds, style), self._expect(tail, stop + len(style.end))
+        stop = text.find(style.end, max(begin, self._looked))
+        if stop < 0:
+            self._looked = max(begin, len(text) - len(style.end))
+            raise NotYet
+        behind = self._expect(tail, stop + len(style.end))
+        self._add(name, _written(text[at:stop], kinds, style), behind)
 
-    def _nested(self, at: int, kinds: set[str], tail: str) -> tuple[Written, int] | None:
-        """An object or array that is written in the style; None if it is a string, or the like."""
-        style, text = self._style, self._text
-        end = style.end + tail
-        if kinds == {"array"}:
-            items, stop = self._items(at, end)
-            return Written(None, None, None, items=items), stop + len(end)
-        begin = self._skip_space(at)
-        if kinds != {"object"} and not (self._stands(end, begin) or self._stands(style.before_key, begin)):
-            return None
-        members, stop = self.members(begin, end)
-        if kinds == {"object"}:
-            return Written(None, None, None, members=_once(members)), stop + len(end)
+    def _is_container(self, at: int, kinds: set[str], end: str) -> bool:
+        """Whether the value that begins at a place is an object or array in the style, as far as that can be told."""
+        if not self._style.nests or kinds.isdisjoint(("object", "array")):
+            return False
+        if kinds in ({"object"}, {"array"}):
+            return True
+        at = self._skip_space(at)
+        return self._stands(end, at) or self._stands(self._style.before_key, at)
+
+    def _closed(self, container: _Open) -> Written:
+        """What an object or array is that has come to its end."""
+        members, style = container.members, self._style
+        if container.kinds == {"array"}:
+            return Written(None, None, None, items=[value for _, value in members])
+        if container.kinds == {"object"}:
+            return Written(None, None, None, members=_once(members))
         # An array is written as an object is whose members have all the same name.
         item = style.after_item.removesuffix(style.after_end)
-        is_array = all(name == item for name, _ in members)
-        names = {name for name, _ in members}
-        written = Written(
-            None if members else text[at:stop],
-            None,
-            None,
-            members=dict(members) if len(names) == len(members) else None,
-            items=[value for _, value in members] if is_array else None,
-        )
-        if written.members is None and written.items is None:
-            raise ValueError("a name comes twice")
-        return written, stop + len(end)
+        if all(name == item for name, _ in members):
+            text = None if members else self._text[container.begin : self._at]
+            only = dict(members) if len(members) < 2 else None
+            return Written(text, None, None, members=only, items=[value for _, value in members])
+        return Written(None, None, None, members=_once(members))
+
+    # -- marks -------------------------------------------------------------------------------------
 
     def _skip_space(self, at: int) -> int:
-        while at < len(self._text) and self._text[at] in _SPACE:
-            at += 1
-        return at
+        found = _SPACES.match(self._text, at)
+        assert found is not None
+        return found.end()
 
     def _stands(self, mark: str, at: int) -> bool:
         """Whether a mark stands at a place."""
@@ -182,6 +197,14 @@ class _Reader:
         if any(opening.startswith(self._text[at:]) for opening, _ in self._openings):
             raise NotYet
         raise ValueError(f"no kind of value stands at {at}")
+
+
+def _once(members: list[tuple[str, Written]]) -> dict[str, Written]:
+    """Members by their names, which must be different."""
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("a name comes twice")
+    return found
 
 
 def _written(text: str, kinds: set[str], style: ArgumentStyle) -> Written:

@@ -622,6 +622,9 @@ def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
             {"is_whole": True, "section": Section("<c>", ",", "</s>"), "text": ("a", "b")},
             "nothing stands around text where calls are the whole turn",
         ),
+        ({"text_first": True}, "what stands around a text that comes first, and around the calls behind it"),
+        ({"text_first": True, "text": ("a", "b")}, "around the calls behind it, must be said"),
+        ({"end": "</e>"}, "only a turn in which a text comes first has an end"),
         ({"arguments": "yaml"}, "arguments must be one of json, python, python_line, qwen_xml"),
     ],
 )
@@ -761,6 +764,24 @@ def test_no_mark_stands_in_a_string() -> None:
         ("]", True),
     ):
         assert fits(compiled, nested_turn("minimax_m3", {"s": text})) == is_string
+
+
+@pytest.mark.parametrize("style", ["qwen3_coder", "minimax_m3", "cohere_xml"])
+def test_long_arguments_that_stream(style: str) -> None:
+    """What has been read is not read again: pieces of 4 characters would take minutes."""
+    chosen, many = STYLES[style], 10_000
+    if style == "qwen3_coder":
+        before, between = chosen.forms[0]
+        members = "".join(f"<parameter=a{number}>{number}</parameter>" for number in range(many))
+        turn = f"{before}f{between}{members}{chosen.ends[0]}"
+        values: dict[str, Any] = {f"a{number}": number for number in range(many)}
+    else:
+        values = {"a": list(range(many)), "s": "x" * many}
+        turn = nested_turn(style, values)
+    parser = TurnParser(style)
+    for place in range(0, len(turn), 4):
+        parser.feed(turn[place : place + 4])
+    assert parser.turn.calls == [Call("f", values)]
 
 
 def test_many_readings_of_nested_xml() -> None:
