@@ -64,9 +64,9 @@ class GrammarCompiler:
         check_vocabulary(vocabulary, "GrammarCompiler()")
         self.accelerators = names_in_use(accelerators)
         self.vocabulary = vocabulary
-        limits = {"cache_limit_bytes": cache_limit_bytes, "limit_bytes": limit_bytes}
-        for name, value in {**limits, "mask_limit_bytes": mask_limit_bytes}.items():
-            check_number(name, value)
+        check_number("cache_limit_bytes", cache_limit_bytes)
+        check_number("limit_bytes", limit_bytes)
+        check_number("mask_limit_bytes", mask_limit_bytes)
         self.cache_limit_bytes = cache_limit_bytes
         self.limit_bytes = limit_bytes
         self.mask_limit_bytes = mask_limit_bytes

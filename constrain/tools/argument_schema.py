@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -20,6 +20,9 @@ from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, Normal, ObjectNode
 from constrain.grammar.json_schema.normal.normalize import Normalizer
 from constrain.grammar.json_schema.text_dependent.membership import Membership
+
+_misfits = itemgetter(1)
+"""Of a value as an alternative of the schema has it: how many of its parts are not valid there."""
 
 
 class Written(NamedTuple):
@@ -94,32 +97,24 @@ class ArgumentSchema:
         if all(each.json is None and not each.is_container for each in written.values()):
             return {name: each.text for name, each in written.items()}
         self._known.clear()
-        return self._members(self._objects(), written)[0]
+        unknown = {name: each.unknown() for name, each in written.items()}
+        return min(self._members(self._objects(), written), key=_misfits, default=(unknown, 0))[0]
 
-    def _members(self, nodes: Iterable[Node], written: Mapping[str, Written]) -> tuple[dict[str, Any], int]:
-        """Members as the alternative has them that most of them fit, and how many do not; -1 if there is none."""
-        best, least = {name: each.unknown() for name, each in written.items()}, -1
+    def _members(self, nodes: Iterable[Node], written: Mapping[str, Written]) -> Iterator[tuple[dict[str, Any], int]]:
+        """Members as each alternative has them, and how many misfit."""
         for node in nodes:
-            if not isinstance(node, ObjectNode):
-                continue
-            found = {name: self._value(member(node, name), each) for name, each in written.items()}
-            misfits = sum(not fits for _, fits in found.values()) + len(node.required.keys() - found.keys())
-            if least < 0 or misfits < least:
-                best, least = {name: value for name, (value, _) in found.items()}, misfits
-        return best, least
+            if isinstance(node, ObjectNode):
+                found = {name: self._value(member(node, name), each) for name, each in written.items()}
+                misfits = sum(not fits for _, fits in found.values()) + len(node.required.keys() - found.keys())
+                yield {name: value for name, (value, _) in found.items()}, misfits
 
-    def _items(self, nodes: Iterable[Node], written: Sequence[Written]) -> tuple[list[Any], int]:
+    def _items(self, nodes: Iterable[Node], written: Sequence[Written]) -> Iterator[tuple[list[Any], int]]:
         """The same of items."""
-        best, least = [each.unknown() for each in written], -1
         for node in nodes:
-            if not isinstance(node, ArrayNode):
-                continue
-            handles = [*node.prefix[: len(written)], *[node.items] * (len(written) - len(node.prefix))]
-            found = [self._value(handle, each) for handle, each in zip(handles, written, strict=True)]
-            misfits = sum(not fits for _, fits in found)
-            if least < 0 or misfits < least:
-                best, least = [value for value, _ in found], misfits
-        return best, least
+            if isinstance(node, ArrayNode):
+                handles = [*node.prefix[: len(written)], *[node.items] * (len(written) - len(node.prefix))]
+                found = [self._value(handle, each) for handle, each in zip(handles, written, strict=True)]
+                yield [value for value, _ in found], sum(not fits for _, fits in found)
 
     def _value(self, handle: Handle, written: Written) -> tuple[Any, bool]:
         """What is written as an alternative has it, and whether it is valid there."""
@@ -143,11 +138,12 @@ class ArgumentSchema:
         except ConstrainError:
             return written.unknown(), True
         ways: list[tuple[Any, int]] = []
+        # Of an object and an array that fit as well, the array.
         if written.items is not None:
-            ways.append(self._items(nodes, written.items))
+            ways += self._items(nodes, written.items)
         if written.members is not None:
-            ways.append(self._members(nodes, written.members))
-        value, misfits = min((way for way in ways if way[1] >= 0), key=itemgetter(1), default=(written.unknown(), 1))
+            ways += self._members(nodes, written.members)
+        value, misfits = min(ways, key=_misfits, default=(written.unknown(), 1))
         return value, misfits == 0
 
     def _allows_text(self, handle: Handle, text: str) -> bool:

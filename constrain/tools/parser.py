@@ -161,9 +161,8 @@ class TurnParser:
         self._is_last = False
         self._step = self._begin
         # What comes when a section of calls has ended.
-        self._behind_calls = self._rest if self._style.is_whole else self._read_text
-        if self._style.text_first:
-            self._behind_calls = self._behind_text
+        behind = self._behind_text if self._style.text_first else self._read_text
+        self._behind_calls = self._rest if self._style.is_whole else behind
         self._in_section = False
         # What was read of a call that is not complete, or of the section before its first call.
         self._unfinished = ""
@@ -268,13 +267,9 @@ class TurnParser:
             if self._may_begin(before):
                 self._step = self._begin_text
                 return False
-            if self._style.text_first:
-                self._take(before)
-                self._step = self._read_framed
-                return True
-            # Either a text or a call (or a section).
+            # Either a text or a call (or a section); or a text that the prompt may have begun.
             calls = self._begin_call if self._style.section is None else self._read_text
-            self._step = self._read_framed if self._take(before) else calls
+            self._step = self._read_framed if self._take(before) or self._style.text_first else calls
         return True
 
     def _begin_call(self) -> bool:

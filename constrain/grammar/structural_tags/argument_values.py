@@ -65,7 +65,6 @@ class Names(Spelling):
 
     def __init__(self, style: ArgumentStyle) -> None:
         self._style = style
-        self._escapes = style.escapes
         self._no_name = normalize([*_NO_NAME, *((ord(each), ord(each)) for each in style.reserved)])
         self.character = self.points(((0, 0x10FFFF),))
         self.body = _IDENTIFIER
@@ -74,7 +73,7 @@ class Names(Spelling):
     def points(self, points: CodePoints) -> Regular:
         """One character out of a code point set; none that could not stand in a name."""
         parts = [encode(common(points, negate(self._no_name)))]
-        for character, escape in self._escapes.items():
+        for character, escape in self._style.escapes.items():
             if any(first <= ord(character) <= last for first, last in points):
                 parts.append(literal(escape))
         return union(*parts)
@@ -82,7 +81,7 @@ class Names(Spelling):
     @lru_cache(maxsize=1024)  # noqa: B019
     def text(self, text: str) -> Regular:
         """Exactly this name."""
-        return literal("".join(self._escapes.get(character, character) for character in text))
+        return literal("".join(self._style.escapes.get(character, character) for character in text))
 
     def any_of(self, texts: tuple[str, ...]) -> Regular:
         """Exactly one of these names."""
@@ -306,14 +305,14 @@ class ArgumentWriter:
     def _string(self, node: StringNode, opening: str) -> Right:
         """The strings of a node, as they are, between their opening and their end."""
         body, end = self._body(node), self._style.end
+        mark = self._style.mark or end
         if self._tokens is None or not self._tokens.search(opening + end):
             # The first end is the end, and there is no mark before it.
-            mark = self._style.mark or end
             rest = repeat(byte_range(0, 255), len(end.removeprefix(mark)) + 1)
             no_other = complement(concat(ANY_BYTES, literal(mark), rest))
             through = intersect(concat(body, literal(end)), no_other)
             return (self.builder.lexeme(concat(self._before_value, literal(opening), through), node.pointer),)
-        alone = self.builder.lexeme(intersect(body, complement(occurs_in((self._style.mark or end,)))), node.pointer)
+        alone = self.builder.lexeme(intersect(body, complement(occurs_in((mark,)))), node.pointer)
         return (*self._opening(opening), alone, *self._fixed(end))
 
     def _body(self, node: StringNode) -> Regular:

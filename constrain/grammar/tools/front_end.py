@@ -200,10 +200,14 @@ class _Turn:
     def _text(self) -> Format:
         style = self._style
         if not style.is_whole:
-            return self._framed(AnyText("#", tuple(dict.fromkeys((style.trigger, *self._marks, *style.excludes)))))
+            return self._framed(self._free_text())
         begin = Regex("#", _other_beginnings([style.trigger]))
         rest = AnyText("#", (*self._marks, *style.excludes))
         return Repeated("#", Sequence("#", (begin, rest)), 0, 1)
+
+    def _free_text(self) -> AnyText:
+        """Text that holds no mark of calls or thoughts."""
+        return AnyText("#", tuple(dict.fromkeys((self._style.trigger, *self._marks, *self._style.excludes))))
 
     def _framed(self, text: Format) -> Format:
         """Free text with what has to stand around it; what ends the turn may be left to the token that does."""
@@ -222,7 +226,7 @@ class _Turn:
         begin: Format = ConstString("#", before)
         # A prompt that does not begin the thoughts begins the text.
         parts = [begin if thoughts is not None else Repeated("#", begin, 0, 1)]
-        parts.append(Tag("#", "", AnyText("#", (style.trigger, *self._marks, *style.excludes)), (after,)))
+        parts.append(Tag("#", "", self._free_text(), (after,)))
         if tools:
             calls = self._calls(tools, parallel)
             parts.append(calls if are_required else Repeated("#", calls, 0, 1))
