@@ -68,6 +68,19 @@ def test_few_are_weighed_each_time_and_all_in_turn():
     assert len(cache) > 300
 
 
+def test_with_much_room_hardly_any_are_weighed():
+    cache = GrammarCache()
+    grammars = [Sized(1) for _ in range(100)]
+    for key, grammar in enumerate(grammars):
+        cache.keep(key, grammar, 1000)
+    assert sum(each.weighed for each in grammars) <= 2 * 100
+    for grammar in grammars:
+        grammar.size = 20
+    for key in range(100, 200):
+        cache.keep(key, Sized(1), 1000)
+    assert cache.nbytes == sum(each.size for each in cache.grammars()) <= 1000
+
+
 def test_an_exception_leaves_a_cache():
     cache = GrammarCache()
 
@@ -82,3 +95,6 @@ def test_an_exception_leaves_a_cache():
     del cache._grammars["b"]  # as where the exception comes before it is there
     cache.keep("c", Sized(5), 8)
     assert len(cache) == 1
+    assert cache.nbytes == 5
+    cache.keep("d", Sized(3), 8)
+    assert len(cache) == 2
