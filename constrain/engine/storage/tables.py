@@ -92,11 +92,11 @@ _COUNTED = np.array(
 _COUNTED_BYTES = np.array(_ITEM_BYTES)[_COUNTED]
 
 
-def _lay_out() -> tuple[list[int], list[int], int, int, int]:
+def _lay_out() -> tuple[list[int], list[int], int, int, int, int]:
     """Where each table begins in the one buffer that a new Tables allocates.
 
     Returns the offsets in bytes, the elements that there are addresses for, the end of the part to fill with -1, the
-    end of the part to fill with 0, and the size.
+    end of the part to fill with 0, the end of the tables without more room than they need at first, and the size.
     """
     buckets = [slot for slot, spec in enumerate(t.SPECS) if spec[2] >= 0]
     hashed = {*buckets, *t.MAPS, *t.MAP_VALUES}
@@ -114,7 +114,7 @@ def _lay_out() -> tuple[list[int], list[int], int, int, int]:
                 most[slot] = max(_ROOM * t.SPECS[slot][1], _LEAST_ROOM.get(slot, 0))
             end += -(-most[slot] * _ITEM_BYTES[slot] // 64) * 64
         ends.append(end)
-    return offsets, most, ends[0], ends[1], end
+    return offsets, most, ends[0], ends[1], ends[2], end
 
 
 def _initial_bytes(slot: int) -> int:
@@ -129,7 +129,7 @@ _ROOMY_BYTES, _ROOM = 1 << 11, 16
 _LEAST_ROOM = {t.DENSE_MASKS: 1 << 18, t.SCRATCH_MASK: 1 << 14, t.WALK_STACK: 1 << 10, t.WIDE_STACK: 1 << 10}
 
 
-_OFFSETS, _MOST, _MINUS_ONE_END, _ZERO_END, _BUFFER_BYTES = _lay_out()
+_OFFSETS, _MOST, _MINUS_ONE_END, _ZERO_END, _DENSE_END, _BUFFER_BYTES = _lay_out()
 
 
 _INITIAL_BYTES = sum(map(_initial_bytes, range(t.N_SLOTS)))
@@ -172,16 +172,21 @@ def _addresses(size: int, dtype: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(memory, dtype)
 
 
-def _release(addresses: np.ndarray[Any, Any], begin: int) -> None:
-    """Give back the memory of an array from :func:`_addresses` behind its first ``begin`` bytes; the addresses stay."""
+def _advise(addresses: np.ndarray[Any, Any], advice: int, begin: int, end: int) -> None:
+    """Advise the system on the pages of an array from :func:`_addresses` between two places, in bytes."""
     memory: Any = getattr(addresses.base, "obj", None)
     # Elsewhere the advice means something else, or is not to be had.
     if sys.platform != "linux" or not hasattr(memory, "madvise"):
         return
     begin = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
-    if begin < len(memory):
+    if begin < end:
         with contextlib.suppress(OSError):
-            memory.madvise(mmap.MADV_DONTNEED, begin, len(memory) - begin)
+            memory.madvise(advice, begin, end - begin)
+
+
+def _release(addresses: np.ndarray[Any, Any], begin: int) -> None:
+    """Give back the memory of an array from :func:`_addresses` behind its first ``begin`` bytes; the addresses stay."""
+    _advise(addresses, getattr(mmap, "MADV_DONTNEED", 4), begin, addresses.nbytes)
 
 
 # Buffers of grammars that are gone.  To touch a page of memory for the first time takes as long as making a few lexer
@@ -190,11 +195,17 @@ _spare_buffers: list[np.ndarray[Any, Any]] = []
 _MOST_SPARE = 2
 
 
+# The number of MADV_POPULATE_WRITE, which the module does not name before Python 3.14 and Linux not know before 5.14.
+_POPULATE_WRITE = 23
+
+
 def _take_buffer() -> np.ndarray[Any, Any]:
     try:
         return _spare_buffers.pop()
     except IndexError:
-        return _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
+        buffer = _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
+    _advise(buffer, _POPULATE_WRITE, 0, _DENSE_END)
+    return buffer
 
 
 NO_TABLES = np.zeros(t.CONTEXT_SIZE, np.int64)
