@@ -6,7 +6,6 @@ those: a state is one of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 from constrain.errors import LimitError
@@ -22,6 +21,9 @@ _MOST_STEPS = 400_000
 _FEW_STEPS = 5_000
 
 _State = tuple[int, ...]
+
+# A state of a part that no string of the whole leads through.
+_DEAD = -1
 
 
 @lru_cache(maxsize=1024)
@@ -68,7 +70,9 @@ class _Combination:
 
     def __init__(self, text: Text) -> None:
         self._text = text
-        self._classes = byte_classes(plain(text))
+        classes = byte_classes(plain(text))
+        self._bytes = [alike[0] for alike in classes]
+        self._sizes = [len(alike) for alike in classes]
         self._places: dict[Text, int] = {}
         # The first one sees to it that everything is UTF-8, complements as well.
         self._automata = [Automaton(utf8.ANY_TEXT)]
@@ -76,6 +80,10 @@ class _Combination:
         self._after: dict[_State, list[tuple[_State, int]]] = {}
         self._is_end: dict[_State, bool] = {}
         self._add(text)
+        self._rows: list[dict[int, list[int]]] = [{} for _ in self._automata]
+        # The string is in all of some sets, and in what is made of others.
+        self._needed, self._choices = {0}, list[Text]()
+        self._demand(text)
 
     def _add(self, text: Text) -> None:
         if isinstance(text, Without):
@@ -86,6 +94,15 @@ class _Combination:
         elif text not in self._places:
             self._places[text] = len(self._automata)
             self._automata.append(automaton(text))
+
+    def _demand(self, text: Text) -> None:
+        if isinstance(text, Every):
+            for item in text.items:
+                self._demand(item)
+        elif isinstance(text, Some):
+            self._choices.append(text)
+        elif not isinstance(text, Without):
+            self._needed.add(self._places[text])
 
     def _is_in(self, text: Text, state: _State) -> bool:
         """Whether what leads to a state is in a set."""
@@ -121,21 +138,26 @@ class _Combination:
         known = self._after.get(state)
         if known is None:
             ways: dict[_State, int] = {}
-            for then, bytes_alike in self._find_successors(state):
+            # Of all classes of bytes only few lead to different states.
+            rows = [self._row(place, each) for place, each in enumerate(state)]
+            for then, bytes_alike in zip(zip(*rows, strict=True), self._sizes, strict=True):
                 ways[then] = ways.get(then, 0) + bytes_alike
-            known = self._after[state] = list(ways.items())
+            known = self._after[state] = [(then, number) for then, number in ways.items() if self._is_alive(then)]
         return known
 
-    def _find_successors(self, state: _State) -> Iterator[tuple[_State, int]]:
-        for alike in self._classes:
-            byte = alike[0]
-            first = self._automata[0].step(state[0], byte)
-            if self._automata[0].is_dead(first):
-                continue
-            pairs = zip(self._automata, state, strict=True)
-            then = tuple([automaton.step(each, byte) for automaton, each in pairs])
-            if self._goes_on(self._text, then):
-                yield then, len(alike)
+    def _row(self, place: int, state: int) -> list[int]:
+        """The states that one of an automaton leads to, by class of bytes; _DEAD where no string is left by that."""
+        row = self._rows[place].get(state)
+        if row is None:
+            automaton = self._automata[place]
+            row = [automaton.step(state, byte) for byte in self._bytes]
+            if place in self._needed:
+                row = [_DEAD if automaton.is_dead(then) else then for then in row]
+            self._rows[place][state] = row
+        return row
+
+    def _is_alive(self, state: _State) -> bool:
+        return _DEAD not in state and all(self._goes_on(text, state) for text in self._choices)
 
     def count(self, most: int, limit: int) -> int | None:
         """How many strings there are, or ``most`` if there are more; None if ``limit`` steps do not tell."""
@@ -154,7 +176,7 @@ class _Combination:
                 return most
             following: dict[_State, int] = {}
             for state, number in layer.items():
-                limit -= len(self._classes)
+                limit -= len(self._bytes)
                 if limit <= 0:
                     return None
                 for then, ways in self._successors(state):
@@ -177,7 +199,7 @@ class _Combination:
         before: dict[_State, list[_State]] = {start: []}
         todo = [start]
         for state in todo:
-            limit -= len(self._classes)
+            limit -= len(self._bytes)
             if limit <= 0:
                 return None
             for then, _ in self._successors(state):
