@@ -26,6 +26,7 @@ from constrain.grammar.lark.finishing import Finishing, Lexing
 from constrain.grammar.lark.first_match import automata, first_match
 from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.look_ahead import ordered
+from constrain.grammar.lark.quote_regexes import with_regexes_of_quotes
 from constrain.grammar.lark.regex_package import has_properties, pattern_errors, re_module
 from constrain.grammar.lark.source import Source, one_line
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
@@ -64,7 +65,7 @@ def from_lark_longest(
         If Lark refuses the grammar (conflicts that it does not resolve, terminals that match the empty string), or a
         terminal cannot be followed exactly; the message names it.
     """
-    parser = _lark_of(text, source, start, indenting)
+    parser = _lark_of(with_regexes_of_quotes(text, source), source, start, indenting)
     terminals = _in_order(parser.terminals)
     try:
         return _Longest(parser, terminals, source, lexer == "contextual", indenting).ir(start)
@@ -96,6 +97,7 @@ class _NoLexer(Lexer):
 
 
 def _lark_of(text: str, source: Source, start: str, indenting: Indenting | None) -> Any:
+    faults: tuple[type[Exception], ...] = (*pattern_errors(), AssertionError, RecursionError)
     logger = logging.getLogger("lark")
     level = logger.level
     try:
@@ -120,7 +122,7 @@ def _lark_of(text: str, source: Source, start: str, indenting: Indenting | None)
             r"Lark reads \p{...} by the package regex, which is not installed: pip install regex, "
             'list the characters in a set, or use lexing="any"'
         ) from None
-    except (*pattern_errors(), AssertionError, RecursionError) as error:
+    except faults as error:
         raise source.error(f"Lark's LALR parser refuses this grammar: {type(error).__name__} {error}") from None
     finally:
         logger.setLevel(level)
@@ -135,6 +137,8 @@ def _brief(message: str) -> str:
             break
         shown.append(part)
     text = " ".join(shown)
+    if "zero-width" in text:
+        text += "; a terminal of its own must not be empty: name one with what stands around it, also around %regex"
     if len(text) > _LONG_MESSAGE:
         text = text[: text.rfind(" ", 0, _LONG_MESSAGE)] + " ..."
     more = len(parts) - len(shown)
