@@ -24,7 +24,16 @@ KNOWN_CIRCLES = [
 
 # Packages that are not installed with this one.
 OPTIONAL = {
-    *("huggingface_hub", "llama_cpp", "prometheus_client", "pydantic", "sentencepiece", "tiktoken", "tokenizers"),
+    *(
+        "huggingface_hub",
+        "llama_cpp",
+        "prometheus_client",
+        "pydantic",
+        "regex",
+        "sentencepiece",
+        "tiktoken",
+        "tokenizers",
+    ),
     *("torch", "transformers"),
 }
 

@@ -305,7 +305,9 @@ class GrammarTables:
         try:
             yield
         finally:
-            self._collect_above = max(before, 2 * self._tables.bytes_used(t.BY_ROW_OR_STATE))
+            # Within such a time nothing was forgotten before either.
+            if before != self._limit_bytes:
+                self._collect_above = max(before, 2 * self._tables.bytes_used(t.BY_ROW_OR_STATE))
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""

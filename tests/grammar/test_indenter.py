@@ -15,6 +15,7 @@ from lark import Lark
 from lark.indenter import Indenter, PythonIndenter
 
 import constrain
+from constrain.engine.storage import schemas
 from constrain.errors import GrammarError
 
 BYTES = constrain.Vocabulary([bytes((i,)) for i in range(256)] + [b"</s>"], eos_ids=[256])
@@ -143,6 +144,41 @@ def test_walks_and_mutations_are_judged_as_by_lark(compiled: constrain.CompiledG
             accepted += expected
             assert reads(compiled, each) == expected, each
     assert 200 < accepted < 1800
+
+
+NESTED = r"""
+start: (_NL | stmt)*
+stmt: NAME _NL | "if" NAME ":" _NL _INDENT stmt+ _DEDENT
+NAME: /[a-z]+/
+_NL: (/\r?\n[\t ]*/)+
+%ignore /[\t ]+/
+%ignore "(c)"
+%declare _INDENT _DEDENT
+"""
+
+
+def test_a_line_that_has_to_be_indented_is_no_end_within_a_block() -> None:
+    """What is ignored may stand behind the end of a line only where something can follow."""
+    ir = constrain.Grammar.from_lark(NESTED, lexing="longest", indenter=Blocks).ir
+    grammar = constrain.CompiledGrammar(ir, BYTES)
+    for begin, end in (("if a:\n", "(c)"), ("if a:\n  if b:\n  ", "(c)"), ("if a:\n  if b:\n", "(c)")):
+        recognizer = grammar.recognizer()
+        assert all(map(recognizer.try_push_byte, begin.encode()))
+        assert not all(map(recognizer.try_push_byte, end.encode())), begin + end
+    assert reads(grammar, "if a:\n  if b:\n   (c)c\n")
+
+
+def test_equal_stacks_are_interned_once(compiled: constrain.CompiledGrammar) -> None:
+    """A stack in a block, where the text cannot end, was made anew each time that it was reached."""
+    for text in ("if a:\n  if (b):\n    c = d\n", "if (a):\n  b\n  if c:\n    d\n"):
+        assert reads(compiled, text)
+    tables = compiled._tables
+    items = tables.get(schemas.EARLEY_ITEMS)
+    sets = [
+        (each["accepts"], items[each["offset"] :][: each["count"]].tobytes())
+        for each in tables.get(schemas.EARLEY_SETS)
+    ]
+    assert len(set(sets)) == len(sets) > 50
 
 
 def test_masks_are_those_of_the_bytes() -> None:

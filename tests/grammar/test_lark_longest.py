@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +105,48 @@ def test_what_the_lexer_prefers(grammar: str, right: list[str], wrong: list[str]
     assert [reads(found, text) for text in right + wrong] == [True] * len(right) + [False] * len(wrong)
 
 
+UNICODE = r"""
+start: (NAME NUMBER* | WORD | "let" NAME | OTHER)*
+NAME: /[\p{XID_Start}_]\w*/
+NUMBER: /\p{Nd}+(\.\d+)?/
+WORD.-1: /[\p{No}\p{Mn}]+?\pL?/s
+OTHER.-2: /[^\p{L}\p{N}\p{M}\s]/
+%ignore /\s/
+"""
+
+
+def test_properties_of_unicode_are_those_of_the_package_that_lark_reads_them_by() -> None:
+    pytest.importorskip("regex")
+    grammar, judge = compiled(UNICODE, lexing="longest"), Lark(UNICODE, parser="lalr", regex=True)
+    rng = random.Random(5)
+    # Marks and U+001D are what the packages read differently as \\w and \\s.
+    characters = "aλΛé_1٣².\u0301\x1d \n-—中ǅ😀\ud7ff\ue000\u0378"
+    accepted = 0
+    for _ in range(1500):
+        text = "".join(rng.choices([*characters, "let", "letter", "1.5"], k=rng.randint(0, 4)))
+        expected = lexing.accepts(judge, text)
+        accepted += expected
+        assert reads(grammar, text) == expected, ascii(text)
+    assert 300 < accepted < 1300
+
+
+@pytest.mark.parametrize("given", ["ab abc ab", '\\"/ \0.\n[]', "", "é😀\u2028é"])
+@pytest.mark.parametrize("kind", ["substring_chars", "substring_words", "substring_chunks"])
+def test_quotes_are_the_longest_that_there_are(kind: str, given: str) -> None:
+    pieces = re.findall(r"\w+|\s+|[^\w\s]", given) if kind == "substring_words" else list(given)
+    quotes = {"".join(pieces[i:j]) for i in range(len(pieces) + 1) for j in range(i, len(pieces) + 1)}
+    escapes = {"\0": r"[\0]", "\n": r"\n", "/": r"\/", '"': '["]', "\\": r"[\\]"}
+    ways = ("".join(escapes.get(char, re.escape(char)) for char in quote) for quote in sorted(quotes, key=len)[::-1])
+    shape = 'start: (QUOTE | WORD | "<a")*\nQUOTE: "<" %s ">"?\nWORD: /[a-c]+/\n%%ignore " "'
+    block = json.dumps({kind: pieces if kind == "substring_chunks" else given})
+    grammar = compiled(shape % f"%regex {block}", lexing="longest")
+    judge = Lark(shape % f"/(?:{'|'.join(ways)})/", parser="lalr")
+    rng = random.Random(9)
+    for _ in range(200):
+        text = "".join(rng.choice(["<", ">", "<ab", "c", " ", *sorted(quotes)]) for _ in range(rng.randint(0, 5)))
+        assert reads(grammar, text) == lexing.accepts(judge, text), text
+
+
 def test_any_way_to_split_counts_by_default() -> None:
     assert reads(compiled(STATEMENTS), "returnx;")
     assert constrain.Grammar.from_lark(STATEMENTS).ir.parse_table is None
@@ -159,6 +203,14 @@ def test_ready_grammars_can_be_read_by_the_longest_match(name: str) -> None:
         ("start: A\nA: /a*/", "zero-width"),
         ('start: x "a"\nx: "a" | "a" x', "does not reduce"),
         ('start: "x" | start_\nstart_: "y" start_', "never ends"),
+        ('start: "x"i A\nA: /\\p{L}/', "the flag i beside"),
+        ("start: A\nA: /\\p{L}[a[:alpha:]]/", r"\[: in a set"),
+        ("start: A\nA: /\\p{L}{e}/", "a brace that is no repetition"),
+        ("start: A\nA: /[a-\\p{L}]/", "a range that ends in|bad character range"),
+        ("start: A\nA: /\\p{Latn1}/", "unknown property"),
+        ('start: "<" %regex {"substring_words": "a b"} ">"', "zero-width .* with what stands around it"),
+        (f'start: Q\nQ: "<" %regex {{"substring_words": "{"a b " * 50}"}}', "line 2, column 8: %regex: .* 100 pieces"),
+        ("start: %json {}", 'line 1, column 8: %json is for lexing="any"'),
     ],
 )
 def test_what_cannot_be_read_exactly_is_refused_by_name(grammar: str, message: str) -> None:

@@ -138,7 +138,7 @@ def _probe_end(ctx, state, below, levels):
     for _ in range(levels):
         result = _drive(ctx, below, int64(t.parse_ends(ctx)[3]))
         if result < 0 or result & _LOW == 0:
-            return result
+            return min(result, 0)
         if _put(ctx, (result & _LOW) - 1) < 0:
             return int64(FAIL)
         below = result >> 32

@@ -63,6 +63,8 @@ class Lexing:
     ignored : set of str
     newline : str
         The terminal of line ends that an indenter sees; empty without one.
+    re_module : module
+        What reads regexes.
     """
 
     terminals: list[TerminalDef]
@@ -71,16 +73,19 @@ class Lexing:
     inside: dict[str, list[TerminalDef]]
     ignored: set[str]
     newline: str = ""
+    re_module: Any = re
     _hidden: set[str] | None = None
     _bad: dict[str, frozenset[int]] = field(default_factory=dict)
     _read: dict[tuple[frozenset[str], str], tuple[str, str] | None] = field(default_factory=dict)
-    _regexes: dict[str, re.Pattern[str]] = field(default_factory=dict)
+    _regexes: dict[str, Any] = field(default_factory=dict)
     _rank: dict[str, int] = field(default_factory=dict)
     _last: dict[str, int] = field(default_factory=dict)
     _contexts_of: dict[str, list[frozenset[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._regexes = {terminal.name: re.compile(terminal.pattern.to_regexp()) for terminal in self.terminals}
+        self._regexes = {
+            terminal.name: self.re_module.compile(terminal.pattern.to_regexp()) for terminal in self.terminals
+        }
         self._rank = {terminal.name: i for i, terminal in enumerate(self.terminals)}
         self._last = dict(self._rank)
         for name, strings in self.inside.items():

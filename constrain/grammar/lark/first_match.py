@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from constrain.errors import GrammarError
+from constrain.grammar.lark.regex_package import code_points, without_properties
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.nodes import Chars
 from constrain.grammar.regex.parser import parse
@@ -72,17 +74,23 @@ class FirstMatch(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def first_match(pattern: str) -> FirstMatch:
+def first_match(pattern: str, by_package: bool = False) -> FirstMatch:
     """The language of which the longest match is what ``re.match`` matches of a pattern, if it matches at all.
+
+    Parameters
+    ----------
+    pattern : str
+    by_package : bool
+        Whether it is read by the package ``regex`` (:mod:`.regex_package`).
 
     Raises
     ------
     GrammarError
         If the regex is not supported; the reason names what in it is not.
     """
-    tree = _sre.parse(pattern)
     try:
-        code, points = _compile(tree)
+        tree, points_of = _parsed(pattern, by_package)
+        code, points = _compile(tree, points_of)
     except _NotFollowed as reason:
         raise GrammarError(f"{reason} cannot be followed exactly by a lexer") from None
     classes = _partition(points)
@@ -91,7 +99,8 @@ def first_match(pattern: str) -> FirstMatch:
     ]
     machine = _Machine(code, members, len(classes))
     if not machine.looks_around and machine.takes_the_longest():
-        return FirstMatch(regex_language(pattern), EMPTY)
+        language = _language(tree, tree.state.flags, points_of) if by_package else regex_language(pattern)
+        return FirstMatch(language, EMPTY)
     return machine.language([encode(each) for each in classes])
 
 
@@ -119,7 +128,49 @@ def _partition(sets: list[CodePoints]) -> list[CodePoints]:
 # -- from Python's tree to instructions ------------------------------------------------------------
 
 
-def _compile(tree: Any) -> tuple[list[tuple[Any, ...]], list[CodePoints]]:
+_PointsOf = Callable[[str, Any, int], CodePoints]
+"""The code points that a node of Python's tree matches: its operation, its argument, and flags."""
+
+
+def _parsed(pattern: str, by_package: bool) -> tuple[Any, _PointsOf]:
+    """A pattern as Python's tree, and what its nodes for one character match."""
+    if not by_package:
+        return _sre.parse(pattern), partial(_points_of, _set_of, {})
+    try:
+        pattern, properties = without_properties(pattern)
+        tree = _sre.parse(pattern)
+    except (ValueError, re.error) as error:
+        raise _NotFollowed(str(error)) from None
+    return tree, partial(_points_of, code_points, properties)
+
+
+def _language(items: Any, flags: int, points_of: _PointsOf) -> Regular:
+    """The texts that a tree without look-around matches as a whole."""
+    parts = []
+    for operation, argument in items:
+        spend()
+        name = str(operation)
+        if name == "BRANCH":
+            parts.append(union(*(_language(each, flags, points_of) for each in argument[1])))
+        elif name == "SUBPATTERN":
+            _, on, off, inner = argument
+            parts.append(_language(inner, (flags | on) & ~off, points_of))
+        elif name in _REPEATS:
+            low, high, inner = argument
+            parts.append(repeat(_language(inner, flags, points_of), int(low), _most(high)))
+        else:
+            parts.append(encode(points_of(name, argument, flags)))
+    return concat(*parts)
+
+
+_REPEATS = ("MAX_REPEAT", "MIN_REPEAT")
+
+
+def _most(high: Any) -> int | None:
+    return None if str(high) == "MAXREPEAT" else int(high)
+
+
+def _compile(tree: Any, points_of: _PointsOf) -> tuple[list[tuple[Any, ...]], list[CodePoints]]:
     code: list[tuple[Any, ...]] = []
     points: list[CodePoints] = []
     numbers: dict[CodePoints, int] = {}
@@ -159,7 +210,7 @@ def _compile(tree: Any) -> tuple[list[tuple[Any, ...]], list[CodePoints]]:
         for operation, argument in items:
             name = str(operation)
             if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY"):
-                emit(_CHAR, number(_points_of(name, argument, flags)))
+                emit(_CHAR, number(points_of(name, argument, flags)))
             elif name == "BRANCH":
                 jumps = []
                 alternatives = argument[1]
@@ -176,16 +227,15 @@ def _compile(tree: Any) -> tuple[list[tuple[Any, ...]], list[CodePoints]]:
             elif name == "SUBPATTERN":
                 _, on, off, inner = argument
                 sequence(inner, (flags | on) & ~off)
-            elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+            elif name in _REPEATS:
                 low, high, inner = argument
-                most = None if str(high) == "MAXREPEAT" else int(high)
-                repetition(int(low), most, inner, flags, name == "MIN_REPEAT")
+                repetition(int(low), _most(high), inner, flags, name == "MIN_REPEAT")
             elif name in ("ASSERT", "ASSERT_NOT") and argument[0] < 0 and _is_one_character(argument[1]):
                 ((inner_name, inner_argument),) = argument[1]
-                seen = _points_of(str(inner_name), inner_argument, flags)
+                seen = points_of(str(inner_name), inner_argument, flags)
                 emit(_BEHIND, number(seen), name == "ASSERT_NOT")
             elif name == "ASSERT_NOT" and argument[1] and all(map(_is_one_character, [[each] for each in argument[1]])):
-                word = tuple(number(_points_of(str(what), which, flags)) for what, which in argument[1])
+                word = tuple(number(points_of(str(what), which, flags)) for what, which in argument[1])
                 emit(_NOT_AHEAD, word)
             elif name in ("ASSERT", "ASSERT_NOT"):
                 raise _NotFollowed(f"look-{'ahead' if argument[0] > 0 else 'behind of several characters'}")
@@ -205,32 +255,41 @@ def _is_one_character(items: Any) -> bool:
     return len(items) == 1 and str(items[0][0]) in ("LITERAL", "NOT_LITERAL", "IN", "ANY")
 
 
-def _points_of(name: str, argument: Any, flags: int) -> CodePoints:
-    """The code points that a node of Python's tree matches."""
+def _points_of(
+    set_of: Callable[[str, str], CodePoints], properties: dict[int, str], name: str, argument: Any, flags: int
+) -> CodePoints:
+    """The code points that a node of Python's tree matches.
+
+    ``set_of`` tells those of a regex for one character, and ``properties`` what some characters stand for.
+    """
+
+    def escape(point: int) -> str:
+        return properties.get(point) or f"\\U{point:08x}"
+
+    if flags & re.IGNORECASE and set_of is code_points:
+        raise _NotFollowed(r"the flag i beside \p{...}, which the package regex reads by what stands near it,")
     letters = "".join(letter for flag, letter in _FLAGS.items() if flags & flag)
     if name == "ANY":
-        text = "."
-    elif name == "LITERAL":
-        text = f"[{_escape(argument)}]"
-    elif name == "NOT_LITERAL":
-        text = f"[^{_escape(argument)}]"
-    else:
-        text = ""
-        negated = False
-        for kind, value in argument:
-            what = str(kind)
-            if what == "NEGATE":
-                negated = True
-            elif what == "LITERAL":
-                text += _escape(value)
-            elif what == "RANGE":
-                text += f"{_escape(value[0])}-{_escape(value[1])}"
-            else:
-                text += _CATEGORIES[str(value)]
-        # Python folds case before it negates, so that is done by hand.
-        points = _set_of(f"[{text}]", letters)
-        return negate(points) if negated else points
-    return _set_of(text, letters)
+        return set_of(".", letters)
+    if name == "LITERAL":
+        return set_of(f"[{escape(argument)}]", letters)
+    if name == "NOT_LITERAL":
+        return set_of(f"[^{escape(argument)}]", letters)
+    text = ""
+    negated = False
+    for kind, value in argument:
+        what = str(kind)
+        if what == "NEGATE":
+            negated = True
+        elif what == "LITERAL":
+            text += escape(value)
+        elif what == "RANGE":
+            if properties.keys() & value:
+                raise _NotFollowed(r"a range that ends in \p{...}")
+            text += f"{escape(value[0])}-{escape(value[1])}"
+        else:
+            text += _CATEGORIES[str(value)]
+    return set_of(f"[{'^' * negated}{text}]", letters)
 
 
 _CATEGORIES = {
@@ -241,12 +300,11 @@ _CATEGORIES = {
 _CATEGORIES = {name: "\\" + letter for name, letter in _CATEGORIES.items()}
 
 
-def _escape(point: int) -> str:
-    return f"\\U{point:08x}"
-
-
 @lru_cache(maxsize=4096)
 def _set_of(text: str, letters: str) -> CodePoints:
+    if text.startswith("[^"):
+        # Python folds case before it negates, so that is done by hand.
+        return negate(_set_of(f"[{text[2:]}", letters))
     node = parse(text, letters, "python")
     return node.points if isinstance(node, Chars) else ()
 
@@ -415,8 +473,8 @@ def _sample(points: CodePoints) -> str:
     return next((chr(first) for first, last in points if not 0xD800 <= first <= 0xDFFF), "\0")
 
 
-def automata(patterns: dict[str, str]) -> dict[str, Automaton]:
-    """The automata of some patterns by name, over one partition of the characters.
+def automata(patterns: dict[str, str], by_package: bool = False) -> dict[str, Automaton]:
+    """The automata of some patterns by name, over one partition of the characters; as :func:`first_match`.
 
     Raises
     ------
@@ -426,7 +484,7 @@ def automata(patterns: dict[str, str]) -> dict[str, Automaton]:
     compiled = {}
     for name, pattern in patterns.items():
         try:
-            compiled[name] = _compile(_sre.parse(pattern))
+            compiled[name] = _compile(*_parsed(pattern, by_package))
         except _NotFollowed as reason:
             raise GrammarError(f'"{name}": {reason} cannot be followed exactly by a lexer') from None
     sets = list(dict.fromkeys(points for _, some in compiled.values() for points in some))

@@ -26,6 +26,8 @@ from constrain.grammar.lark.finishing import Finishing, Lexing
 from constrain.grammar.lark.first_match import automata, first_match
 from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.look_ahead import ordered
+from constrain.grammar.lark.quote_regexes import with_regexes_of_quotes
+from constrain.grammar.lark.regex_package import has_properties, pattern_errors, re_module
 from constrain.grammar.lark.source import Source, one_line
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
 from constrain.grammar.regular import EMPTY, Regular, intersect, literal
@@ -37,7 +39,6 @@ MOST_TERMINALS = 1_000
 """What Lark knows of which terminals may follow others takes as much memory as the square of their number."""
 
 _LONG_MESSAGE = 500
-_PROPERTY = r"\p{...}"
 _UNNAMED = re.compile(r"\b__(?:ANON|IGNORE)_\d+\b")
 """What Lark calls terminals that are written where they are used."""
 
@@ -64,7 +65,7 @@ def from_lark_longest(
         If Lark refuses the grammar (conflicts that it does not resolve, terminals that match the empty string), or a
         terminal cannot be followed exactly; the message names it.
     """
-    parser = _lark_of(text, source, start, indenting)
+    parser = _lark_of(with_regexes_of_quotes(text, source), source, start, indenting)
     terminals = _in_order(parser.terminals)
     try:
         return _Longest(parser, terminals, source, lexer == "contextual", indenting).ir(start)
@@ -80,11 +81,12 @@ class _NoLexer(Lexer):
     """
 
     def __init__(self, conf: Any) -> None:
+        module = re_module(_use_properties(conf.terminals))
         for terminal in conf.terminals:
             try:
-                re.compile(terminal.pattern.to_regexp())
-            except re.error:
-                raise LexError(f"Cannot compile token {terminal.name}: {terminal.pattern}") from None
+                module.compile(terminal.pattern.to_regexp())
+            except module.error as error:
+                raise LexError(f"Cannot compile token {terminal.name}: {terminal.pattern}: {error}") from None
             if terminal.pattern.min_width == 0:
                 raise LexError(f"Lexer does not allow zero-width terminals. ({terminal.name}: {terminal.pattern})")
         if undefined := set(conf.ignore) - {terminal.name for terminal in conf.terminals}:
@@ -95,6 +97,7 @@ class _NoLexer(Lexer):
 
 
 def _lark_of(text: str, source: Source, start: str, indenting: Indenting | None) -> Any:
+    faults: tuple[type[Exception], ...] = (*pattern_errors(), AssertionError, RecursionError)
     logger = logging.getLogger("lark")
     level = logger.level
     try:
@@ -114,7 +117,12 @@ def _lark_of(text: str, source: Source, start: str, indenting: Indenting | None)
         return watched(lambda: lark.Lark(text, **options))
     except LarkError as error:
         raise source.error(f"Lark's LALR parser refuses this grammar: {_brief(str(error))}") from None
-    except (re.error, AssertionError, RecursionError) as error:
+    except ImportError:
+        raise source.error(
+            r"Lark reads \p{...} by the package regex, which is not installed: pip install regex, "
+            'list the characters in a set, or use lexing="any"'
+        ) from None
+    except faults as error:
         raise source.error(f"Lark's LALR parser refuses this grammar: {type(error).__name__} {error}") from None
     finally:
         logger.setLevel(level)
@@ -129,9 +137,8 @@ def _brief(message: str) -> str:
             break
         shown.append(part)
     text = " ".join(shown)
-    if text.startswith("Cannot compile token") and re.search(r"\\[pP]\{", text):
-        text += f"; Python's re, with which Lark reads regexes, has no {_PROPERTY}: list the characters in a set, "
-        text += 'or use lexing="any"'
+    if "zero-width" in text:
+        text += "; a terminal of its own must not be empty: name one with what stands around it, also around %regex"
     if len(text) > _LONG_MESSAGE:
         text = text[: text.rfind(" ", 0, _LONG_MESSAGE)] + " ..."
     more = len(parts) - len(shown)
@@ -141,6 +148,11 @@ def _brief(message: str) -> str:
 def _shown(terminal: TerminalDef) -> str:
     """A terminal as it is written."""
     return terminal.pattern.raw or terminal.pattern.value
+
+
+def _use_properties(terminals: Iterable[TerminalDef]) -> bool:
+    r"""Whether a regex has ``\p{...}``, so that Lark reads them all by the package ``regex``."""
+    return any(has_properties(terminal.pattern.to_regexp()) for terminal in terminals)
 
 
 def _in_order(terminals: Iterable[TerminalDef]) -> list[TerminalDef]:
@@ -162,6 +174,8 @@ class _Longest:
         self._indenting = indenting
         self._terminals = terminals
         self._source = source
+        self._by_package = _use_properties(terminals)
+        self._re = re_module(self._by_package)
         self._ignored = set(parser.lexer_conf.ignore)
         # What the lexer looks for in each state.
         self._always = self._ignored | ({indenting.newline} if indenting is not None else set())
@@ -177,7 +191,8 @@ class _Longest:
         if indenting is not None:
             self._check_indenting(indenting)
         try:
-            self._automata = automata({terminal.name: terminal.pattern.to_regexp() for terminal in terminals})
+            patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in terminals}
+            self._automata = automata(patterns, self._by_package)
             if any(each.looks_ahead for each in self._automata.values()):
                 self._terminals = self._ordered()
         except GrammarError as error:
@@ -188,7 +203,7 @@ class _Longest:
         if isinstance(pattern, PatternStr) and not pattern.flags:
             return literal(pattern.value)
         try:
-            found = first_match(pattern.to_regexp())
+            found = first_match(pattern.to_regexp(), self._by_package)
             self._refused[terminal.name] = found.refused
             return found.language
         except GrammarError as error:
@@ -198,7 +213,7 @@ class _Longest:
     def _strings_in(self, terminal: TerminalDef) -> list[TerminalDef]:
         if isinstance(terminal.pattern, PatternStr):
             return []
-        regex = re.compile(terminal.pattern.to_regexp())
+        regex = self._re.compile(terminal.pattern.to_regexp())
         found = []
         for other in self._terminals:
             if isinstance(other.pattern, PatternStr) and other.priority == terminal.priority:
@@ -341,7 +356,9 @@ class _Longest:
         """Refuse a grammar of which it is not certain that every text that is begun can be finished."""
         contexts = self._contexts(parse_table.states.values())
         try:
-            lexing = Lexing(self._terminals, self._automata, contexts, self._inside, self._ignored, self._newline)
+            lexing = Lexing(
+                self._terminals, self._automata, contexts, self._inside, self._ignored, self._newline, self._re
+            )
             numbers = {items: number for number, items in enumerate(parse_table.states)}
             finishing = Finishing(parse_table.states, parse_table.start_states[start], lexing, numbers, self._indenting)
             obstacle = finishing.obstacle()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from operator import methodcaller
 from typing import Any
 
 from constrain.errors import GrammarError
@@ -25,6 +24,21 @@ def regex_block(token: Token, source: Source) -> Regular:
     GrammarError
         If the block is missing or says something else.
     """
+    kind, given = _content(token, source)
+    try:
+        return quotation_of_characters(given) if kind == "substring_chars" else quotation(_pieces(kind, given))
+    except GrammarError as error:
+        raise source.error(f"%regex: {error}", place_of(token)) from None
+
+
+def quoted_pieces(token: Token, source: Source) -> list[str]:
+    """The pieces of which a ``%regex`` block lets some in a row be quoted; raises what :func:`regex_block` does."""
+    regex_block(token, source)
+    return _pieces(*_content(token, source))
+
+
+def _content(token: Token, source: Source) -> tuple[str, Any]:
+    """The kind of a ``%regex`` block, and the string or the list of strings that it holds."""
     place = place_of(token)
     if not isinstance(token, BlockToken):
         raise source.error('%regex needs a JSON object, as in %regex {"substring_words": "some text"}', place)
@@ -32,23 +46,14 @@ def regex_block(token: Token, source: Source) -> Regular:
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in _KINDS:
         raise source.error(f"%regex takes a JSON object with one of {', '.join(_KINDS)}, and nothing else", place)
     ((kind, given),) = value.items()
-    try:
-        language = _language(kind, given)
-    except GrammarError as error:
-        raise source.error(f"%regex: {error}", place) from None
-    if language is None:
-        wanted = "a list of strings" if kind == "substring_chunks" else "a string"
-        raise source.error(f"%regex: {kind} takes {wanted}", place)
-    return language
-
-
-def _language(kind: str, given: Any) -> Regular | None:
-    """What may be quoted from a text or a list of pieces; None if it is neither."""
     if kind == "substring_chunks":
-        is_list = isinstance(given, list) and all(isinstance(piece, str) for piece in given)
-        return quotation(given) if is_list else None
-    if not isinstance(given, str):
-        return None
-    if kind == "substring_chars":
-        return quotation_of_characters(given)
-    return quotation(map(methodcaller("group"), _WORDS.finditer(given)), given)
+        if not isinstance(given, list) or not all(isinstance(piece, str) for piece in given):
+            raise source.error(f"%regex: {kind} takes a list of strings", place)
+    elif not isinstance(given, str):
+        raise source.error(f"%regex: {kind} takes a string", place)
+    return kind, given
+
+
+def _pieces(kind: str, given: Any) -> list[str]:
+    """What may be quoted from a text or a list of pieces, piece by piece."""
+    return _WORDS.findall(given) if kind == "substring_words" else list(given)

@@ -49,7 +49,7 @@ _MOST_ON_TOP = 1_000
 """A parser that reduces empty rules for ever is no way to finish."""
 
 _MOST_KEPT = 200_000
-"""All that was found is dropped when it is more states and configurations than this."""
+"""All that was found is dropped when it is more states, and configurations, than this."""
 
 _LONGER = 4
 """A way that is known is taken if it has fewer than so many bytes more than expected."""
@@ -159,7 +159,9 @@ class StackCompletions:
         # By state, for steps that are bytes and for those that are tokens.
         self._byte_ways: dict[int, _Way] = {}
         self._token_ways: dict[int, _Way] = {}
-        # What is left: by configuration, by expression, by stack, and behind the terminal of a column at an Earley set.
+        # What is left: by state, by configuration, by expression, by stack, and behind the terminal of a column at an
+        # Earley set.
+        self._estimates: dict[int, int] = {}
         self._known: dict[tuple[int, int], int] = {}
         self._rests: dict[int, int] = {}
         # By lexer state.
@@ -173,7 +175,10 @@ class StackCompletions:
         self._generation = self._compiled.generation
 
     def _check_numbers(self) -> None:
-        if self._generation != self._compiled.generation or len(self._known) + len(self._found) > _MOST_KEPT:
+        if (
+            self._generation != self._compiled.generation
+            or len(self._estimates) + len(self._known) + len(self._found) > _MOST_KEPT
+        ):
             self._forget()
 
     def tokens(self, place: Place, effort: int | None = None) -> list[int]:
@@ -343,6 +348,11 @@ class StackCompletions:
 
     def _estimate(self, state: int) -> int:
         """What is left in a state, in bytes; NEVER if no lexeme that is under way can end."""
+        if state not in self._estimates:
+            self._estimates[state] = self._estimate_anew(state)
+        return self._estimates[state]
+
+    def _estimate_anew(self, state: int) -> int:
         if self._accepts(state):
             return 0
         tables = self._compiled._tables
