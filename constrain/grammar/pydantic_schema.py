@@ -49,6 +49,7 @@ from constrain.grammar.pydantic_rust import as_ecma
 _Schema = dict[str, Any]
 
 _MOST = 1e308
+_DIGITS_OF_DOUBLES = sys.float_info.dig
 
 _UNENFORCED = ("ge", "gt", "le", "lt", "now_op")
 """Assertions about times for which there is no keyword: ``Grammar.warnings`` says that they have no effect."""
@@ -163,31 +164,23 @@ class ValidatorJsonSchema(GenerateJsonSchema):
 
     def decimal_schema(self, schema: Any) -> _Schema:
         """A number, or its digits in a string; a string only where no bound has to hold for it."""
-        unit = schema.get("multiple_of")
-        # Other than a float, a decimal is not rounded.
-        others: Any = {key: value for key, value in schema.items() if key != "multiple_of"}
-        number, text = super().decimal_schema(others)["anyOf"]
-        if schema.get("allow_inf_nan") is not True:
-            # A number with an exponent of a million digits would be read as infinity.
-            number = {"minimum": -_MOST, "maximum": _MOST, **number}
-        if unit is not None:
-            # The quotient has to fit into the digits that decimals are computed with.
-            most = min(float(unit) * 10.0 ** (decimal.getcontext().prec - 1), _MOST)
-            number = _both({**number, "multipleOf": float(unit)}, {"minimum": -most, "maximum": most})
+        numbers = _decimal_numbers(schema)
         digits, places = schema.get("max_digits"), schema.get("decimal_places")
         bounded = any(schema.get(key) is not None for key in ("ge", "gt", "le", "lt", "multiple_of"))
         if digits is None and places is None:
-            return number if bounded else {"anyOf": [number, {**text, "pattern": DECIMAL}]}
-        places = digits if places is None else places if digits is None else min(places, digits)
-        # Digits before the point, and behind it: with max_digits alone their sum is bounded, and each split is a case.
-        whole = None if digits is None else max(digits - schema.get("decimal_places", 0), 0)
-        splits = [(whole, places)]
-        if schema.get("decimal_places") is None:
-            splits = [(digits - behind, behind) for behind in range(digits + 1)]
-        cases = [_digits_of(number, before, behind) for before, behind in splits]
+            cases, patterns = numbers, [DECIMAL]
+        else:
+            places = digits if places is None else places if digits is None else min(places, digits)
+            # Digits before the point, and behind it: with max_digits alone their sum is bounded; each split is a case.
+            whole = None if digits is None else max(digits - schema.get("decimal_places", 0), 0)
+            splits = [(whole, places)]
+            if schema.get("decimal_places") is None:
+                splits = [(digits - behind, behind) for behind in range(digits + 1)]
+            cases = [_digits_of(number, before, behind) for before, behind in splits for number in numbers]
+            patterns = [decimal_of(before, behind) for before, behind in splits]
         if not bounded:
-            cases += [{**text, "pattern": decimal_of(before, behind)} for before, behind in splits]
-        return {"anyOf": cases}
+            cases += [{"type": "string", "pattern": pattern} for pattern in patterns]
+        return cases[0] if len(cases) == 1 else {"anyOf": cases}
 
     def fraction_schema(self, schema: Any) -> _Schema:
         """A number, or a fraction with digits on both sides of its stroke."""
@@ -325,15 +318,86 @@ def _any_of(words: list[str]) -> str:
     return "|".join(re.escape(word) for word in words)
 
 
+def _decimal_numbers(schema: Any) -> list[_Schema]:
+    """What numbers are read as a decimal within its bounds.
+
+    An integer is read as it is.  Other numbers become a double first, and the decimal is what ``repr`` writes of that:
+    12345678901234567890.5 is read as 12345678901234567000.
+    """
+    low, high = _bound(schema, "ge", "gt"), _bound(_negated(schema), "ge", "gt")
+    unit, is_finite = schema.get("multiple_of"), schema.get("allow_inf_nan") is not True
+    others: _Schema = {}
+    if unit is not None:
+        # With 15 digits a number is what is read of it.
+        places = -int(Decimal(str(unit)).as_tuple().exponent)
+        most = min(10.0 ** (_DIGITS_OF_DOUBLES - max(places, 0)), _MOST)
+        others = {"multipleOf": float(unit), "minimum": -most, "maximum": most}
+    elif is_finite:
+        # A number with an exponent of a million digits would be read as infinity.
+        others = {"minimum": -_MOST, "maximum": _MOST}
+    numbers: list[_Schema] = []
+    least, greatest = _first_double(*low) if low else -math.inf, -_first_double(*high) if high else math.inf
+    if least <= greatest and math.inf not in (least, -greatest):
+        bounds = {"minimum": least} if low else {}
+        numbers.append(_both({"type": "number", **bounds, **({"maximum": greatest} if high else {})}, others))
+    large = [bound for bound, _ in filter(None, (low, high)) if abs(bound) > 10**_DIGITS_OF_DOUBLES]
+    if large or unit is not None or schema.get("max_digits", 0) > _DIGITS_OF_DOUBLES:
+        first, last = _first_integer(*low) if low else -math.inf, -_first_integer(*high) if high else math.inf
+        bounds = {"minimum": first} if low else {}
+        written: _Schema = {"type": "integer", **bounds, **({"maximum": last} if high else {})}
+        if unit is not None:
+            # The quotient has to fit into the digits that decimals are computed with.
+            most = min(float(unit) * 10.0 ** (decimal.getcontext().prec - 1), _MOST)
+            written = _both(written, {"multipleOf": float(unit), "minimum": -most, "maximum": most})
+        numbers += [written] if first <= last else []
+    if not numbers:
+        raise PydanticInvalidForJsonSchema("no number lies within its bounds")
+    return numbers
+
+
+def _negated(schema: Any) -> dict[str, Decimal]:
+    """The upper bounds as lower bounds of the negative number."""
+    return {
+        key: -Decimal(str(schema[other]))
+        for key, other in (("ge", "le"), ("gt", "lt"))
+        if schema.get(other) is not None
+    }
+
+
+def _bound(schema: Any, least: str, above: str) -> tuple[Decimal, bool] | None:
+    """The stricter of two lower bounds, and whether it is excluded."""
+    found = [(Decimal(str(schema[key])), key == above) for key in (least, above) if schema.get(key) is not None]
+    return max(found, default=None)
+
+
+def _first_integer(bound: Decimal, is_excluded: bool) -> int:
+    return math.floor(bound) + 1 if is_excluded else math.ceil(bound)
+
+
+def _first_double(bound: Decimal, is_excluded: bool) -> float:
+    """The least double whose decimal is no less than a bound, or greater."""
+
+    def lies_within(value: float) -> bool:
+        read = Decimal(repr(value))
+        return read > bound or (read == bound and not is_excluded)
+
+    value = math.nextafter(float(bound), -math.inf)
+    while not lies_within(value):
+        value = math.nextafter(value, math.inf)
+    return value
+
+
 def _digits_of(number: _Schema, before: int | None, behind: int) -> _Schema:
     """A number with at most so many digits before its point and behind it."""
-    written = _both(number, {"multipleOf": _power_of_ten(-behind)})
+    is_integer = number["type"] == "integer"
+    written = number if is_integer else _both(number, {"multipleOf": _power_of_ten(-behind)})
     if before is None:
         return written
     if before == 0:
         # That 0 is a digit before the point.
         written = _both(written, {"not": {"const": 0}})
-    return _both(written, {"exclusiveMinimum": -(10**before), "exclusiveMaximum": 10**before})
+    most = 10**before - 1 if is_integer else -_first_double(Decimal(-(10**before)), True)
+    return _both(written, {"minimum": -most, "maximum": most})
 
 
 def _power_of_ten(exponent: int) -> int | float:

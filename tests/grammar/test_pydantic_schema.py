@@ -222,6 +222,9 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (pydantic.ByteSize, '"3 rb"'),
         (fractions.Fraction, "1e4025360"),
         (Annotated[decimal.Decimal, pydantic.Field(multiple_of=decimal.Decimal("0.05"))], "7e87"),
+        (Annotated[decimal.Decimal, pydantic.Field(gt=18446744073709552000)], "18446744073709552001.5"),
+        (Annotated[decimal.Decimal, pydantic.Field(multiple_of=3)], "1102993794039813198.0"),
+        (Annotated[decimal.Decimal, pydantic.Field(max_digits=20)], "99999999999999999999.0"),
         (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)], "0"),
         (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)], '"0"'),
         (Annotated[str, pydantic.Field(pattern=r"^\s$")], '"\ufeff"'),
@@ -242,8 +245,28 @@ def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (Annotated[decimal.Decimal, pydantic.Field(gt=2**64 + 2, lt=2**64 + 4)], str(2**64 + 3)),
+        (Annotated[decimal.Decimal, pydantic.Field(multiple_of=3)], "1102993794039813198"),
+        (Annotated[decimal.Decimal, pydantic.Field(max_digits=20)], "99999999999999999999"),
+        (Annotated[decimal.Decimal, pydantic.Field(gt=0, lt=0.3)], "5e-324"),
+    ],
+)
+def test_integers_of_decimals_are_read_as_they_are_and_others_as_doubles(given: Any, text: str) -> None:
+    pydantic.TypeAdapter(given).validate_json(text)
+    matcher = constrain.Matcher(COMPILER.compile(constrain.Grammar.from_pydantic(given)))
+    assert matcher.accept_bytes(text.encode())
+    assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize(
     ("given", "reason"),
     [
+        (
+            Annotated[decimal.Decimal, pydantic.Field(gt=0.1, lt=decimal.Decimal("0.1000000000000000000001"))],
+            "no number",
+        ),
         (Literal[b"b"], "none of its values is read from JSON: 'b'"),
         (type[int], "IsSubclassSchema"),
         (Annotated[str, pydantic.Field(pattern="[a-z&&[^x]]")], "'&&' in one"),
