@@ -14,7 +14,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -51,6 +51,8 @@ _Schema = dict[str, Any]
 _MOST = 1e308
 _DIGITS_OF_DOUBLES = sys.float_info.dig
 
+_SCALARS: _Schema = {"type": ["null", "boolean", "number", "string"]}
+
 _UNENFORCED = ("ge", "gt", "le", "lt", "now_op")
 """Assertions about times for which there is no keyword: ``Grammar.warnings`` says that they have no effect."""
 
@@ -61,6 +63,11 @@ class ValidatorJsonSchema(GenerateJsonSchema):
     def generate_inner(self, schema: Any) -> _Schema:
         """Any type: the formats that only pydantic knows become assertions."""
         written = super().generate_inner(schema)
+        if schema["type"] == "function-after":
+            written = _with_later_bounds(written, schema)
+        if written.get("format") == "regex":
+            # The format is that of ECMA-262.
+            return {**written, "python_regex": True}
         known = FORMATS.get(written.get("format", ""))
         if known is not None and written.get("format") in ("base64", "base64url") and _innermost(schema) == "str":
             # Annotations are not enforced, and the warnings say so.
@@ -71,12 +78,7 @@ class ValidatorJsonSchema(GenerateJsonSchema):
 
     def float_schema(self, schema: Any) -> _Schema:
         """Bounds hold for the double that is read, which is 0.3 for 0.29999999999999999999."""
-        written = super().float_schema(schema)
-        for word, other, end in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
-            if word in written:
-                written = _both(written, {other: math.nextafter(written.pop(word), end)})
-        if schema.get("multiple_of"):
-            written = _both(written, _exact_multiples(schema["multiple_of"]))
+        written = _of_doubles(super().float_schema(schema))
         if schema.get("allow_inf_nan", self._config.config_dict.get("allow_inf_nan", True)):
             return written
         return {"minimum": -sys.float_info.max, "maximum": sys.float_info.max, **written}
@@ -91,11 +93,17 @@ class ValidatorJsonSchema(GenerateJsonSchema):
 
     def set_schema(self, schema: Any) -> _Schema:
         """Items that can be members of a set."""
-        return _hashable(super().set_schema(schema))
+        return _hashable(super().set_schema(schema), schema)
 
     def frozenset_schema(self, schema: Any) -> _Schema:
         """Items that can be members of a set."""
-        return _hashable(super().frozenset_schema(schema))
+        return _hashable(super().frozenset_schema(schema), schema)
+
+    def chain_schema(self, schema: Any) -> _Schema:
+        """``Hashable`` is read as anything, and then looked at."""
+        if schema["steps"][-1].get("cls") is Hashable:
+            return _SCALARS
+        return super().chain_schema(schema)
 
     def is_subclass_schema(self, schema: Any) -> _Schema:
         """No JSON is a class, though pydantic writes a schema for which all of it is valid."""
@@ -224,6 +232,8 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         """The tag decides which type it is, so that it is required also where the type has a default for it."""
         written = super().tagged_union_schema(schema)
         tag = written.get("discriminator", {}).get("propertyName")
+        if callable(schema["discriminator"]):
+            return {**written, "discriminator_function": True}
         is_name = tag is not None and isinstance(schema["discriminator"], str)
         return {**written, "required": [tag]} if is_name else written
 
@@ -305,9 +315,71 @@ def _reads(schema: Any) -> Callable[[Any], bool]:
     return is_read
 
 
-def _hashable(written: _Schema) -> _Schema:
+def _hashable(written: _Schema, schema: Any) -> _Schema:
     """Without arrays and objects, where items may be anything."""
-    return written if written["items"] else {**written, "items": {"type": ["null", "boolean", "number", "string"]}}
+    if schema.get("min_length", 0) > 1 and not _are_told_apart([schema.get("items_schema", {"type": "any"})]):
+        written = {**written, "min_length_of_values": schema["min_length"]}
+    return written if written["items"] else {**written, "items": _SCALARS}
+
+
+def _are_told_apart(schemas: Iterable[Any]) -> bool:
+    """Whether values that differ in JSON are read as values that differ: True is 1, and dates have many spellings."""
+    flat = list(schemas)
+    for each in flat:
+        flat += each.get("choices", ()) if each["type"] == "union" else ()
+        flat += (each["schema"],) if each["type"] == "nullable" else ()
+    kinds = {each["type"] for each in flat} - {"union", "nullable"}
+    changed = any(each.get(key) for each in flat for key in ("to_lower", "to_upper"))
+    return kinds <= {"str", "int", "bool", "none", "enum", "literal"} and not kinds >= {"int", "bool"} and not changed
+
+
+def _with_later_bounds(written: _Schema, schema: Any) -> _Schema:
+    """Bounds of a union or an enumeration, which are looked at when a value has been read."""
+    updates, inner = schema.get("metadata", {}).get("pydantic_js_updates", {}), schema
+    while inner["type"] == "function-after" and "pydantic_js_updates" in inner.get("metadata", {}):
+        inner = inner["schema"]
+    if inner["type"].startswith("function-"):
+        # What has been read may have become something else.
+        return written
+    more: _Schema = {}
+    for word, others in (("minLength", ("minItems", "minProperties")), ("maxLength", ("maxItems", "maxProperties"))):
+        more |= {other: updates[word] for other in others if word in updates}
+    if not _is_number(inner):
+        return _both(written, more)
+    for key, word in _LATER.items():
+        if key in updates:
+            del written[key]
+            more[word] = updates[key]
+    if _is_number(inner, floats=False):
+        return _both(written, more)
+    return _both(written, _of_doubles(more))
+
+
+_LATER = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+}
+
+
+def _is_number(schema: Any, floats: bool = True) -> bool:
+    """Whether all that is read is an integer, or such a double."""
+    if schema["type"] == "union":
+        return all(_is_number(each, floats) for each in schema["choices"] if isinstance(each, dict))
+    if schema["type"] == "literal":
+        return all(type(value) is int for value in schema["expected"])
+    kind = schema.get("sub_type") if schema["type"] == "enum" else schema["type"]
+    return kind == "int" or (floats and kind == "float")
+
+
+def _of_doubles(written: _Schema) -> _Schema:
+    """Bounds that hold for the double that is read, which is 0.3 for 0.29999999999999999999."""
+    for word, other, end in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
+        if word in written:
+            written = _both(written, {other: math.nextafter(written.pop(word), end)})
+    return _both(written, _exact_multiples(written["multipleOf"])) if "multipleOf" in written else written
 
 
 def _unenforced(schema: Any) -> _Schema:

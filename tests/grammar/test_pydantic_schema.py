@@ -9,7 +9,9 @@ import fractions
 import inspect
 import ipaddress
 import random
+import re
 import uuid
+from collections.abc import Hashable
 from typing import Annotated, Any, Literal, Union
 
 import pydantic
@@ -224,6 +226,11 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (Annotated[decimal.Decimal, pydantic.Field(multiple_of=decimal.Decimal("0.05"))], "7e87"),
         (Annotated[decimal.Decimal, pydantic.Field(gt=18446744073709552000)], "18446744073709552001.5"),
         (Annotated[decimal.Decimal, pydantic.Field(multiple_of=3)], "1102993794039813198.0"),
+        (Annotated[int | float, pydantic.Field(ge=1, lt=0.3 + 2)], "0.5"),
+        (Annotated[int | float, pydantic.Field(lt=0.3)], "0.29999999999999999999"),
+        (Annotated[Literal[1, 2], pydantic.Field(gt=1)], "1"),
+        (Annotated[list[int] | str, pydantic.Field(min_length=2)], "[1]"),
+        (Hashable, "[]"),
         (Annotated[decimal.Decimal, pydantic.Field(max_digits=20)], "99999999999999999999.0"),
         (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)], "0"),
         (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)], '"0"'),
@@ -291,13 +298,29 @@ def test_bounds_that_are_not_enforced_are_named() -> None:
     )
 
 
+def kind_of(value: Any) -> str:
+    return "i" if isinstance(value, int) else "s"
+
+
 def test_what_else_is_not_enforced_is_named() -> None:
     for given, word in (
         (Annotated[float, pydantic.Field(multiple_of=0.1)], "rounded_multiple_of"),
         (pydantic.Base64Str, "contentMediaType"),
         (pydantic.Json[int], "contentSchema"),
+        (re.Pattern, "python_regex"),
+        (Annotated[int | str, pydantic.Field(ge=2)], "ge"),
+        (Annotated[set[int | bool], pydantic.Field(min_length=2)], "min_length_of_values"),
+        (Annotated[frozenset[datetime.date], pydantic.Field(min_length=2)], "min_length_of_values"),
+        (
+            Annotated[
+                Annotated[int, pydantic.Tag("i")] | Annotated[str, pydantic.Tag("s")], pydantic.Discriminator(kind_of)
+            ],
+            "discriminator_function",
+        ),
     ):
         assert any(word in each for each in constrain.Grammar.from_pydantic(given).warnings)
+    # Values that differ are read as such.
+    assert constrain.Grammar.from_pydantic(Annotated[set[int | str], pydantic.Field(min_length=2)]).warnings == ()
     # Bounds that are those of all numbers are none.
     assert constrain.Grammar.from_pydantic(dict[decimal.Decimal, int]).warnings == ()
     assert constrain.Grammar.from_pydantic(pydantic.Base64Bytes).warnings == ()
