@@ -237,6 +237,36 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         is_name = tag is not None and isinstance(schema["discriminator"], str)
         return {**written, "required": [tag]} if is_name else written
 
+    def model_fields_schema(self, schema: Any) -> _Schema:
+        """Fields, and no member that one of them would be read from beside its property."""
+        return self._without_others(super().model_fields_schema(schema), schema["fields"].items())
+
+    def typed_dict_schema(self, schema: Any) -> _Schema:
+        """The same of a ``TypedDict``."""
+        return self._without_others(super().typed_dict_schema(schema), schema["fields"].items())
+
+    def dataclass_args_schema(self, schema: Any) -> _Schema:
+        """The same of a dataclass."""
+        fields = [(field["name"], field) for field in schema["fields"]]
+        return self._without_others(super().dataclass_args_schema(schema), fields)
+
+    def _without_others(self, written: _Schema, fields: Iterable[tuple[str, Any]]) -> _Schema:
+        if written.get("additionalProperties") is False or "properties" not in written:
+            return written
+        names: list[str] = []
+        for name, field in fields:
+            aliases = field.get("validation_alias", name)
+            paths = aliases if isinstance(aliases, list) and isinstance(aliases[0], list) else [aliases]
+            if self._config.config_dict.get("validate_by_alias", True):
+                names += [path if isinstance(path, str) else path[0] for path in paths]
+            names += [name] if self._is_by_name() else []
+        others: _Schema = {name: {"not": {}} for name in names if name not in written["properties"]}
+        return {**written, "properties": {**written["properties"], **others}} if others else written
+
+    def _is_by_name(self) -> bool:
+        """Whether fields are read from members with their names, whatever their aliases are."""
+        return any(self._config.config_dict.get(key) for key in ("validate_by_name", "populate_by_name"))
+
     def model_field_schema(self, schema: Any) -> _Schema:
         """A field that has a property."""
         self._check_alias(schema)
@@ -255,9 +285,8 @@ class ValidatorJsonSchema(GenerateJsonSchema):
     def _check_alias(self, field: Any) -> None:
         """Refuse a field that is read from within another: pydantic writes a property that it does not read."""
         aliases = field.get("validation_alias", "")
-        by_name = any(self._config.config_dict.get(key) for key in ("validate_by_name", "populate_by_name"))
         paths = aliases if isinstance(aliases, list) and isinstance(aliases[0], list) else [aliases]
-        if not by_name and all(isinstance(path, list) and len(path) > 1 for path in paths):
+        if not self._is_by_name() and all(isinstance(path, list) and len(path) > 1 for path in paths):
             raise PydanticInvalidForJsonSchema(
                 f"a field is read from the path {paths[0]} (AliasPath): give it an alias that is one name"
             )

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Union
 import pydantic
 import pytest
 from masks import mask_of
+from typing_extensions import TypedDict
 
 import constrain
 from constrain.errors import GrammarError
@@ -339,6 +340,43 @@ def test_ascii_only() -> None:
 def test_formats_that_any_string_has_are_no_warnings() -> None:
     for given in (bytes, pydantic.SecretStr):
         assert constrain.Grammar.from_pydantic(given).warnings == ()
+
+
+class ByName(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(populate_by_name=True)
+    first: int = pydantic.Field(0, alias="one")
+
+
+class NoAlias(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(validate_by_name=True, validate_by_alias=False)
+    first: int = pydantic.Field(0, alias="one")
+
+
+class Choices(pydantic.BaseModel):
+    first: int = pydantic.Field(0, validation_alias=pydantic.AliasChoices("one", "two", pydantic.AliasPath("path", 0)))
+
+
+class Typed(TypedDict, total=False):
+    first: Annotated[int, pydantic.Field(validation_alias=pydantic.AliasChoices("one", "two"))]
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "not_read"),
+    [
+        (ByName, ["one"], ["first"]),
+        (NoAlias, ["first"], []),
+        (Choices, ["one"], ["two", "path"]),
+        (Typed, ["one"], ["two"]),
+    ],
+)
+def test_no_other_member_has_a_name_that_a_field_is_read_from(given: Any, read: list[str], not_read: list[str]) -> None:
+    for name in (*read, *not_read):
+        with pytest.raises(pydantic.ValidationError):
+            pydantic.TypeAdapter(given).validate_json(f'{{"{name}": ["a"]}}')
+        assert not constrain.Matcher(compiled_for(given)).accept_bytes(f'{{"{name}": ["a"'.encode())
+    for name in {"first", "one", "two", "path", "other"} - {*read, *not_read}:
+        pydantic.TypeAdapter(given).validate_json(f'{{"{name}": ["a"]}}')
+        assert constrain.Matcher(compiled_for(given)).accept_bytes(f'{{"{name}": ["a"]}}'.encode())
 
 
 @pytest.mark.parametrize("alias", [pydantic.AliasPath("x", 0), pydantic.AliasChoices(pydantic.AliasPath("x", "y"))])
