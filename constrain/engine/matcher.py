@@ -553,6 +553,10 @@ class Matcher(Cursor):
         LimitError
             If there are too many ways to read the text.
         """
+        return self._captures(self._state == ENDED)
+
+    def _captures(self, has_ended: bool) -> list[Capture]:
+        """The same, of a text that ends here or goes on."""
         compiled = self.compiled
         if not compiled.ir.captures:
             return []
@@ -567,7 +571,7 @@ class Matcher(Cursor):
         texts.append(text)
         reader, self._reader = self._reader or CaptureReader(compiled.ir), None
         shut = self._shut() if compiled.ir.token_limits else {}
-        found = next(filter(None, (reader.read(each, self._state == ENDED, shut) for each in texts)), [])
+        found = next(filter(None, (reader.read(each, has_ended, shut) for each in texts)), [])
         self._reader = reader
         return [replace(each, data=self._plain(each.data)) for each in found]
 
@@ -599,7 +603,7 @@ class Matcher(Cursor):
         ----------
         at_end : bool
             Whether the text ends here, though no end token has been accepted: a number that is the whole text is
-            complete only then.
+            complete only then, and so is a capture that could be longer.
 
         Raises
         ------
@@ -624,7 +628,11 @@ class Matcher(Cursor):
                     return events
             return self._events_of(stream, steps - stream.steps, at_end)
         assert isinstance(stream, CaptureStream)
-        return stream.compare(self._steps, self.captures())
+        told = stream.compare(self._steps, self.captures())
+        if at_end and self._state != ENDED:
+            # Nothing is kept of these: the text may go on all the same.
+            told += stream.copy().compare(self._steps, self._captures(True))
+        return told
 
     def _events_of(self, stream: EventStream, new: int, at_end: bool) -> list[Event]:
         """The events of the last ``new`` steps."""

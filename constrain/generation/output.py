@@ -77,9 +77,16 @@ class Output:
         """The text that is certain after this token; afterwards :attr:`is_stopped` says whether it was the last."""
         return self._give(self._decoder.step(token_id))
 
+    def add_hidden_stop(self, token_id: int, data: bytes | bytearray) -> str:
+        """The same for a token that only ends the text.  ``data``: the bytes of all tokens before it."""
+        return self._without_unfinished(self.add(token_id), data)
+
     def finish(self, data: bytes | bytearray) -> str:
         """The end: what was held back, but no unfinished character.  ``data``: the bytes of all tokens."""
-        text = self._give(self._decoder.flush())
+        return self._without_unfinished(self._give(self._decoder.flush()), data)
+
+    def _without_unfinished(self, text: str, data: bytes | bytearray) -> str:
+        """The last text that was given out, without the unfinished character at its end."""
         if text.endswith("\ufffd") and whole_characters(data) < len(data):
             text = text[:-1]
             self._parts[-1] = self._parts[-1][:-1]

@@ -315,14 +315,15 @@ class Row:
         log_probability: float | None = None,
         top: tuple[tuple[int, float], ...] = (),
     ) -> Step | None:
-        piece = self._output.add(token)
+        is_hidden = self._output.is_hidden_stop(token)
+        piece = self._output.add_hidden_stop(token, self._data) if is_hidden else self._output.add(token)
         events = tuple(self._events.popleft()) if self._events else ()
         stopped = self._output.is_stopped
         if stopped:
             self._queue.clear()
             self._events.clear()
             self.statistics.finish_reason = "stop"
-            if self._output.is_hidden_stop(token):
+            if is_hidden:
                 return Step(None, piece) if piece else None
         data = self._add_data(token)
         self._forced_rest = self._forced_rest[len(data) :]

@@ -45,7 +45,9 @@ _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
 _MACROS = ("Regex", "Substring", "TagDispatch", "Token", "ExcludeToken", "TokenTagDispatch")
 _SPACE = r"(?:[ \t\r\n]|#[^\r\n]*(?![^\r\n]))*"
-_RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:\[[^\]\n]*\]{_SPACE})?::=")
+# A string in them may hold a bracket.
+_ATTRIBUTES = r"\[(?:\"(?:\\[^\n]|[^\"\\\n])*\"|[^\]\"\n])*\]"
+_RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:{_ATTRIBUTES}{_SPACE})?::=")
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -105,12 +107,12 @@ class _EbnfReader(GbnfReader):
         self._attributes = ()
         if self._peek() != "[":
             return
-        end = self._text.find("]", self._at)
-        if end < 0:
+        found = re.compile(_ATTRIBUTES).match(self._text, self._at)
+        if found is None:
             raise self._error("these attributes are never closed", self._at)
-        token = Token("ATTRIBUTES", self._text[self._at : end + 1], Lines(self._text), self._at)
+        token = Token("ATTRIBUTES", found[0], Lines(self._text), self._at)
         self._attributes = read_attributes(token, Source("", None))
-        self._at = end + 1
+        self._at = found.end()
         self._skip_space(newlines=True)
 
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
@@ -148,7 +150,7 @@ class _EbnfReader(GbnfReader):
         else:
             ended = cut_after(language, most, has_first_end=is_lazy)
         if ended is None:
-            raise self._error("[max_chars]: look-around in a rule is not supported", self._at)
+            raise self._error("[max_chars]: look-around and json_string in a rule are not supported", self._at)
         self._builder.add(left, (self._builder.lexeme(ended),))
 
     def _look_ahead(self) -> bool:

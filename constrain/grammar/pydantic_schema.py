@@ -14,7 +14,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -49,6 +49,9 @@ from constrain.grammar.pydantic_rust import as_ecma
 _Schema = dict[str, Any]
 
 _MOST = 1e308
+_DIGITS_OF_DOUBLES = sys.float_info.dig
+
+_SCALARS: _Schema = {"type": ["null", "boolean", "number", "string"]}
 
 _UNENFORCED = ("ge", "gt", "le", "lt", "now_op")
 """Assertions about times for which there is no keyword: ``Grammar.warnings`` says that they have no effect."""
@@ -60,6 +63,11 @@ class ValidatorJsonSchema(GenerateJsonSchema):
     def generate_inner(self, schema: Any) -> _Schema:
         """Any type: the formats that only pydantic knows become assertions."""
         written = super().generate_inner(schema)
+        if schema["type"] == "function-after":
+            written = _with_later_bounds(written, schema)
+        if written.get("format") == "regex":
+            # The format is that of ECMA-262.
+            return {**written, "python_regex": True}
         known = FORMATS.get(written.get("format", ""))
         if known is not None and written.get("format") in ("base64", "base64url") and _innermost(schema) == "str":
             # Annotations are not enforced, and the warnings say so.
@@ -70,12 +78,7 @@ class ValidatorJsonSchema(GenerateJsonSchema):
 
     def float_schema(self, schema: Any) -> _Schema:
         """Bounds hold for the double that is read, which is 0.3 for 0.29999999999999999999."""
-        written = super().float_schema(schema)
-        for word, other, end in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
-            if word in written:
-                written = _both(written, {other: math.nextafter(written.pop(word), end)})
-        if schema.get("multiple_of"):
-            written = _both(written, _exact_multiples(schema["multiple_of"]))
+        written = _of_doubles(super().float_schema(schema))
         if schema.get("allow_inf_nan", self._config.config_dict.get("allow_inf_nan", True)):
             return written
         return {"minimum": -sys.float_info.max, "maximum": sys.float_info.max, **written}
@@ -90,11 +93,17 @@ class ValidatorJsonSchema(GenerateJsonSchema):
 
     def set_schema(self, schema: Any) -> _Schema:
         """Items that can be members of a set."""
-        return _hashable(super().set_schema(schema))
+        return _hashable(super().set_schema(schema), schema)
 
     def frozenset_schema(self, schema: Any) -> _Schema:
         """Items that can be members of a set."""
-        return _hashable(super().frozenset_schema(schema))
+        return _hashable(super().frozenset_schema(schema), schema)
+
+    def chain_schema(self, schema: Any) -> _Schema:
+        """``Hashable`` is read as anything, and then looked at."""
+        if schema["steps"][-1].get("cls") is Hashable:
+            return _SCALARS
+        return super().chain_schema(schema)
 
     def is_subclass_schema(self, schema: Any) -> _Schema:
         """No JSON is a class, though pydantic writes a schema for which all of it is valid."""
@@ -163,31 +172,23 @@ class ValidatorJsonSchema(GenerateJsonSchema):
 
     def decimal_schema(self, schema: Any) -> _Schema:
         """A number, or its digits in a string; a string only where no bound has to hold for it."""
-        unit = schema.get("multiple_of")
-        # Other than a float, a decimal is not rounded.
-        others: Any = {key: value for key, value in schema.items() if key != "multiple_of"}
-        number, text = super().decimal_schema(others)["anyOf"]
-        if schema.get("allow_inf_nan") is not True:
-            # A number with an exponent of a million digits would be read as infinity.
-            number = {"minimum": -_MOST, "maximum": _MOST, **number}
-        if unit is not None:
-            # The quotient has to fit into the digits that decimals are computed with.
-            most = min(float(unit) * 10.0 ** (decimal.getcontext().prec - 1), _MOST)
-            number = _both({**number, "multipleOf": float(unit)}, {"minimum": -most, "maximum": most})
+        numbers = _decimal_numbers(schema)
         digits, places = schema.get("max_digits"), schema.get("decimal_places")
         bounded = any(schema.get(key) is not None for key in ("ge", "gt", "le", "lt", "multiple_of"))
         if digits is None and places is None:
-            return number if bounded else {"anyOf": [number, {**text, "pattern": DECIMAL}]}
-        places = digits if places is None else places if digits is None else min(places, digits)
-        # Digits before the point, and behind it: with max_digits alone their sum is bounded, and each split is a case.
-        whole = None if digits is None else max(digits - schema.get("decimal_places", 0), 0)
-        splits = [(whole, places)]
-        if schema.get("decimal_places") is None:
-            splits = [(digits - behind, behind) for behind in range(digits + 1)]
-        cases = [_digits_of(number, before, behind) for before, behind in splits]
+            cases, patterns = numbers, [DECIMAL]
+        else:
+            places = digits if places is None else places if digits is None else min(places, digits)
+            # Digits before the point, and behind it: with max_digits alone their sum is bounded; each split is a case.
+            whole = None if digits is None else max(digits - schema.get("decimal_places", 0), 0)
+            splits = [(whole, places)]
+            if schema.get("decimal_places") is None:
+                splits = [(digits - behind, behind) for behind in range(digits + 1)]
+            cases = [_digits_of(number, before, behind) for before, behind in splits for number in numbers]
+            patterns = [decimal_of(before, behind) for before, behind in splits]
         if not bounded:
-            cases += [{**text, "pattern": decimal_of(before, behind)} for before, behind in splits]
-        return {"anyOf": cases}
+            cases += [{"type": "string", "pattern": pattern} for pattern in patterns]
+        return cases[0] if len(cases) == 1 else {"anyOf": cases}
 
     def fraction_schema(self, schema: Any) -> _Schema:
         """A number, or a fraction with digits on both sides of its stroke."""
@@ -231,8 +232,40 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         """The tag decides which type it is, so that it is required also where the type has a default for it."""
         written = super().tagged_union_schema(schema)
         tag = written.get("discriminator", {}).get("propertyName")
+        if callable(schema["discriminator"]):
+            return {**written, "discriminator_function": True}
         is_name = tag is not None and isinstance(schema["discriminator"], str)
         return {**written, "required": [tag]} if is_name else written
+
+    def model_fields_schema(self, schema: Any) -> _Schema:
+        """Fields, and no member that one of them would be read from beside its property."""
+        return self._without_others(super().model_fields_schema(schema), schema["fields"].items())
+
+    def typed_dict_schema(self, schema: Any) -> _Schema:
+        """The same of a ``TypedDict``."""
+        return self._without_others(super().typed_dict_schema(schema), schema["fields"].items())
+
+    def dataclass_args_schema(self, schema: Any) -> _Schema:
+        """The same of a dataclass."""
+        fields = [(field["name"], field) for field in schema["fields"]]
+        return self._without_others(super().dataclass_args_schema(schema), fields)
+
+    def _without_others(self, written: _Schema, fields: Iterable[tuple[str, Any]]) -> _Schema:
+        if written.get("additionalProperties") is False or "properties" not in written:
+            return written
+        names: list[str] = []
+        for name, field in fields:
+            aliases = field.get("validation_alias", name)
+            paths = aliases if isinstance(aliases, list) and isinstance(aliases[0], list) else [aliases]
+            if self._config.config_dict.get("validate_by_alias", True):
+                names += [path if isinstance(path, str) else path[0] for path in paths]
+            names += [name] if self._is_by_name() else []
+        others: _Schema = {name: {"not": {}} for name in names if name not in written["properties"]}
+        return {**written, "properties": {**written["properties"], **others}} if others else written
+
+    def _is_by_name(self) -> bool:
+        """Whether fields are read from members with their names, whatever their aliases are."""
+        return any(self._config.config_dict.get(key) for key in ("validate_by_name", "populate_by_name"))
 
     def model_field_schema(self, schema: Any) -> _Schema:
         """A field that has a property."""
@@ -252,9 +285,8 @@ class ValidatorJsonSchema(GenerateJsonSchema):
     def _check_alias(self, field: Any) -> None:
         """Refuse a field that is read from within another: pydantic writes a property that it does not read."""
         aliases = field.get("validation_alias", "")
-        by_name = any(self._config.config_dict.get(key) for key in ("validate_by_name", "populate_by_name"))
         paths = aliases if isinstance(aliases, list) and isinstance(aliases[0], list) else [aliases]
-        if not by_name and all(isinstance(path, list) and len(path) > 1 for path in paths):
+        if not self._is_by_name() and all(isinstance(path, list) and len(path) > 1 for path in paths):
             raise PydanticInvalidForJsonSchema(
                 f"a field is read from the path {paths[0]} (AliasPath): give it an alias that is one name"
             )
@@ -312,9 +344,71 @@ def _reads(schema: Any) -> Callable[[Any], bool]:
     return is_read
 
 
-def _hashable(written: _Schema) -> _Schema:
+def _hashable(written: _Schema, schema: Any) -> _Schema:
     """Without arrays and objects, where items may be anything."""
-    return written if written["items"] else {**written, "items": {"type": ["null", "boolean", "number", "string"]}}
+    if schema.get("min_length", 0) > 1 and not _are_told_apart([schema.get("items_schema", {"type": "any"})]):
+        written = {**written, "min_length_of_values": schema["min_length"]}
+    return written if written["items"] else {**written, "items": _SCALARS}
+
+
+def _are_told_apart(schemas: Iterable[Any]) -> bool:
+    """Whether values that differ in JSON are read as values that differ: True is 1, and dates have many spellings."""
+    flat = list(schemas)
+    for each in flat:
+        flat += each.get("choices", ()) if each["type"] == "union" else ()
+        flat += (each["schema"],) if each["type"] == "nullable" else ()
+    kinds = {each["type"] for each in flat} - {"union", "nullable"}
+    changed = any(each.get(key) for each in flat for key in ("to_lower", "to_upper"))
+    return kinds <= {"str", "int", "bool", "none", "enum", "literal"} and not kinds >= {"int", "bool"} and not changed
+
+
+def _with_later_bounds(written: _Schema, schema: Any) -> _Schema:
+    """Bounds of a union or an enumeration, which are looked at when a value has been read."""
+    updates, inner = schema.get("metadata", {}).get("pydantic_js_updates", {}), schema
+    while inner["type"] == "function-after" and "pydantic_js_updates" in inner.get("metadata", {}):
+        inner = inner["schema"]
+    if inner["type"].startswith("function-"):
+        # What has been read may have become something else.
+        return written
+    more: _Schema = {}
+    for word, others in (("minLength", ("minItems", "minProperties")), ("maxLength", ("maxItems", "maxProperties"))):
+        more |= {other: updates[word] for other in others if word in updates}
+    if not _is_number(inner):
+        return _both(written, more)
+    for key, word in _LATER.items():
+        if key in updates:
+            del written[key]
+            more[word] = updates[key]
+    if _is_number(inner, floats=False):
+        return _both(written, more)
+    return _both(written, _of_doubles(more))
+
+
+_LATER = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+}
+
+
+def _is_number(schema: Any, floats: bool = True) -> bool:
+    """Whether all that is read is an integer, or such a double."""
+    if schema["type"] == "union":
+        return all(_is_number(each, floats) for each in schema["choices"] if isinstance(each, dict))
+    if schema["type"] == "literal":
+        return all(type(value) is int for value in schema["expected"])
+    kind = schema.get("sub_type") if schema["type"] == "enum" else schema["type"]
+    return kind == "int" or (floats and kind == "float")
+
+
+def _of_doubles(written: _Schema) -> _Schema:
+    """Bounds that hold for the double that is read, which is 0.3 for 0.29999999999999999999."""
+    for word, other, end in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
+        if word in written:
+            written = _both(written, {other: math.nextafter(written.pop(word), end)})
+    return _both(written, _exact_multiples(written["multipleOf"])) if "multipleOf" in written else written
 
 
 def _unenforced(schema: Any) -> _Schema:
@@ -325,15 +419,86 @@ def _any_of(words: list[str]) -> str:
     return "|".join(re.escape(word) for word in words)
 
 
+def _decimal_numbers(schema: Any) -> list[_Schema]:
+    """What numbers are read as a decimal within its bounds.
+
+    An integer is read as it is.  Other numbers become a double first, and the decimal is what ``repr`` writes of that:
+    12345678901234567890.5 is read as 12345678901234567000.
+    """
+    low, high = _bound(schema, "ge", "gt"), _bound(_negated(schema), "ge", "gt")
+    unit, is_finite = schema.get("multiple_of"), schema.get("allow_inf_nan") is not True
+    others: _Schema = {}
+    if unit is not None:
+        # With 15 digits a number is what is read of it.
+        places = -int(Decimal(str(unit)).as_tuple().exponent)
+        most = min(10.0 ** (_DIGITS_OF_DOUBLES - max(places, 0)), _MOST)
+        others = {"multipleOf": float(unit), "minimum": -most, "maximum": most}
+    elif is_finite:
+        # A number with an exponent of a million digits would be read as infinity.
+        others = {"minimum": -_MOST, "maximum": _MOST}
+    numbers: list[_Schema] = []
+    least, greatest = _first_double(*low) if low else -math.inf, -_first_double(*high) if high else math.inf
+    if least <= greatest and math.inf not in (least, -greatest):
+        bounds = {"minimum": least} if low else {}
+        numbers.append(_both({"type": "number", **bounds, **({"maximum": greatest} if high else {})}, others))
+    large = [bound for bound, _ in filter(None, (low, high)) if abs(bound) > 10**_DIGITS_OF_DOUBLES]
+    if large or unit is not None or schema.get("max_digits", 0) > _DIGITS_OF_DOUBLES:
+        first, last = _first_integer(*low) if low else -math.inf, -_first_integer(*high) if high else math.inf
+        bounds = {"minimum": first} if low else {}
+        written: _Schema = {"type": "integer", **bounds, **({"maximum": last} if high else {})}
+        if unit is not None:
+            # The quotient has to fit into the digits that decimals are computed with.
+            most = min(float(unit) * 10.0 ** (decimal.getcontext().prec - 1), _MOST)
+            written = _both(written, {"multipleOf": float(unit), "minimum": -most, "maximum": most})
+        numbers += [written] if first <= last else []
+    if not numbers:
+        raise PydanticInvalidForJsonSchema("no number lies within its bounds")
+    return numbers
+
+
+def _negated(schema: Any) -> dict[str, Decimal]:
+    """The upper bounds as lower bounds of the negative number."""
+    return {
+        key: -Decimal(str(schema[other]))
+        for key, other in (("ge", "le"), ("gt", "lt"))
+        if schema.get(other) is not None
+    }
+
+
+def _bound(schema: Any, least: str, above: str) -> tuple[Decimal, bool] | None:
+    """The stricter of two lower bounds, and whether it is excluded."""
+    found = [(Decimal(str(schema[key])), key == above) for key in (least, above) if schema.get(key) is not None]
+    return max(found, default=None)
+
+
+def _first_integer(bound: Decimal, is_excluded: bool) -> int:
+    return math.floor(bound) + 1 if is_excluded else math.ceil(bound)
+
+
+def _first_double(bound: Decimal, is_excluded: bool) -> float:
+    """The least double whose decimal is no less than a bound, or greater."""
+
+    def lies_within(value: float) -> bool:
+        read = Decimal(repr(value))
+        return read > bound or (read == bound and not is_excluded)
+
+    value = math.nextafter(float(bound), -math.inf)
+    while not lies_within(value):
+        value = math.nextafter(value, math.inf)
+    return value
+
+
 def _digits_of(number: _Schema, before: int | None, behind: int) -> _Schema:
     """A number with at most so many digits before its point and behind it."""
-    written = _both(number, {"multipleOf": _power_of_ten(-behind)})
+    is_integer = number["type"] == "integer"
+    written = number if is_integer else _both(number, {"multipleOf": _power_of_ten(-behind)})
     if before is None:
         return written
     if before == 0:
         # That 0 is a digit before the point.
         written = _both(written, {"not": {"const": 0}})
-    return _both(written, {"exclusiveMinimum": -(10**before), "exclusiveMaximum": 10**before})
+    most = 10**before - 1 if is_integer else -_first_double(Decimal(-(10**before)), True)
+    return _both(written, {"minimum": -most, "maximum": most})
 
 
 def _power_of_ten(exponent: int) -> int | float:

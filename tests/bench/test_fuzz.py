@@ -150,6 +150,13 @@ def test_texts_that_are_not_valid_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert "is not valid" in str(_fails("schemas", 40))
 
 
+def test_texts_that_pydantic_does_not_read_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    make = constrain.Grammar.from_pydantic.__func__  # type: ignore[attr-defined]
+    any_value = classmethod(lambda cls, given, **options: make(cls, object))
+    monkeypatch.setattr(constrain.Grammar, "from_pydantic", any_value)
+    assert "is not read" in str(_fails("python_types", 8))
+
+
 def test_valid_instances_that_are_refused_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     make = constrain.Grammar.from_json_schema.__func__  # type: ignore[attr-defined]
     monkeypatch.setattr(

@@ -261,6 +261,22 @@ def test_captures_are_events_too() -> None:
     assert matcher.events() == []
 
 
+def test_a_capture_is_complete_where_the_text_ends() -> None:
+    grammar = constrain.Grammar.from_lark('start: word ("," word)*\nword[capture="w"]: /[a-z]+/')
+    matcher = constrain.Matcher(constrain.GrammarCompiler(VOCABULARY).compile(grammar))
+    assert matcher.accept_bytes(b"a,b")
+    told = matcher.fork().events(at_end=True)
+    assert [(each.value, each.is_complete) for each in told] == [("a", True), ("b", False), ("b", True)]
+    assert len(matcher.events()) == 2
+    assert [(each.delta, each.value, each.is_complete) for each in matcher.events(at_end=True)] == [("", "b", True)]
+    # Nothing is kept of it: the text may go on.
+    assert matcher.accept_bytes(b"c")
+    assert [(each.delta, each.value, each.is_complete) for each in matcher.events()] == [("c", "bc", False)]
+    assert matcher.accept_bytes(b",")
+    assert [each.value for each in matcher.events(at_end=True)] == ["bc"]
+    assert matcher.events() == []
+
+
 def test_other_grammars_have_no_events() -> None:
     matcher = constrain.Matcher(constrain.GrammarCompiler(VOCABULARY).compile(constrain.Grammar.from_regex("a")))
     with pytest.raises(ConstrainError, match=r"^events\(\) needs a grammar of a JSON Schema or a pydantic model, or"):

@@ -72,6 +72,13 @@ class TestStopStrings:
             shown += step.text
             assert generation.text.startswith(shown)
 
+    def test_a_stop_token_within_a_character_leaves_no_half_of_it(self, compiler, constrained):
+        half = "é".encode()[1]
+        generation, steps = recite("aé", self.compiled(compiler, constrained), stop_tokens=[half])
+        assert generation.text == "a"
+        assert [step.text for step in steps] == ["a", ""]
+        assert generation.statistics.finish_reason == "stop"
+
     def test_what_was_held_back_comes_at_the_end(self, compiler, constrained):
         generation, steps = recite("ab STO", self.compiled(compiler, constrained), stop=["STOP"])
         assert generation.text == "ab STO"

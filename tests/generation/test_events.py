@@ -72,6 +72,14 @@ def test_a_number_is_complete_in_a_last_step() -> None:
     assert len(plain) == len(steps) - 1
 
 
+@pytest.mark.parametrize("most", range(1, 5))
+def test_a_capture_is_complete_in_a_last_step(most: int) -> None:
+    words = COMPILER.compile(constrain.Grammar.from_lark('start: word ("," word)*\nword[capture]: /[a-z]{1,9}/'))
+    generation = generate(BACKEND, BACKEND.tokenizer, words, max_tokens=most, sampler=Sampler(1.0, seed=3), events=True)
+    found = [event.value for step in generation for event in step.events if event.is_complete]
+    assert found == generation.text.split(",")
+
+
 def test_batches_and_errors() -> None:
     batch = generate_batch(
         BACKEND, BACKEND.tokenizer, [PERSON, NUMBER], ["a", "b"], sampler=Sampler(seed=1), events=True, max_tokens=60

@@ -113,6 +113,10 @@ def test_look_ahead_and_attributes() -> None:
         "look-ahead (=...) has no effect",
     ]
     assert language('root ::= a "c"\na[lazy] ::= [ab]+ "b"?', "abc", 3) == {"ac", "bc"}
+    # A bracket in the value of an attribute is none that closes it.
+    text = 'root ::= a a[0-1] "c"\na[capture="x[0]", lazy] ::= "b"+'
+    assert language(text.replace("a[0-1]", "[0-1]"), "b1c", 3) == {"b1c"}
+    assert Grammar.from_ebnf(text).ir.captures
 
 
 @pytest.mark.parametrize(
@@ -132,6 +136,11 @@ def test_look_ahead_and_attributes() -> None:
         ('root ::= TagDispatch(("a", root), excludes=("a"))', "line 1, column 10: TagDispatch: 'a' is a trigger and"),
         ('root ::= TagDispatch(("", root))', "line 1, column 10: TagDispatch: a trigger is empty"),
         ('root ::= "a" (="b"', 'line 1, column 14: this "(=" is never closed'),
+        (
+            'root[max_chars=3] ::= Regex("a", json_string=true)',
+            "line 1, column 51: [max_chars]: look-around and json_string",
+        ),
+        ('root[capture="a]] ::= "b"', "line 1, column 5: these attributes"),
         ("root[max_tokens=3] ::= [a] root?", "line 1, column 1: [max_tokens]: the rule holds itself"),
         ("root[min_tokens=3] ::= [a]*", "line 1, column 6: [min_tokens]: least numbers of tokens"),
         ("root[lazy] ::= a\na ::= [b]", "line 2, column 1: a [lazy] rule has to be made of text alone"),

@@ -118,6 +118,7 @@ def test_the_end_may_be_a_terminal_or_a_string() -> None:
 
 def test_an_empty_stop_is_the_end_of_the_generation() -> None:
     assert language('start: x "b"\nx[stop=""]: /a*/', "ab", 3) == {"b", "ab", "aab"}
+    assert language('start: x "b"\nx[stop="", lazy]: /a+/', "ab", 3) == {"ab"}
 
 
 def test_free_text_beside_a_first_end_does_not_hold_it() -> None:

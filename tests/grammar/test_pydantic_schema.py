@@ -9,12 +9,15 @@ import fractions
 import inspect
 import ipaddress
 import random
+import re
 import uuid
+from collections.abc import Hashable
 from typing import Annotated, Any, Literal, Union
 
 import pydantic
 import pytest
 from masks import mask_of
+from typing_extensions import TypedDict
 
 import constrain
 from constrain.errors import GrammarError
@@ -222,6 +225,14 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (pydantic.ByteSize, '"3 rb"'),
         (fractions.Fraction, "1e4025360"),
         (Annotated[decimal.Decimal, pydantic.Field(multiple_of=decimal.Decimal("0.05"))], "7e87"),
+        (Annotated[decimal.Decimal, pydantic.Field(gt=18446744073709552000)], "18446744073709552001.5"),
+        (Annotated[decimal.Decimal, pydantic.Field(multiple_of=3)], "1102993794039813198.0"),
+        (Annotated[int | float, pydantic.Field(ge=1, lt=0.3 + 2)], "0.5"),
+        (Annotated[int | float, pydantic.Field(lt=0.3)], "0.29999999999999999999"),
+        (Annotated[Literal[1, 2], pydantic.Field(gt=1)], "1"),
+        (Annotated[list[int] | str, pydantic.Field(min_length=2)], "[1]"),
+        (Hashable, "[]"),
+        (Annotated[decimal.Decimal, pydantic.Field(max_digits=20)], "99999999999999999999.0"),
         (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)], "0"),
         (Annotated[decimal.Decimal, pydantic.Field(max_digits=2, decimal_places=2)], '"0"'),
         (Annotated[str, pydantic.Field(pattern=r"^\s$")], '"\ufeff"'),
@@ -242,8 +253,28 @@ def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (Annotated[decimal.Decimal, pydantic.Field(gt=2**64 + 2, lt=2**64 + 4)], str(2**64 + 3)),
+        (Annotated[decimal.Decimal, pydantic.Field(multiple_of=3)], "1102993794039813198"),
+        (Annotated[decimal.Decimal, pydantic.Field(max_digits=20)], "99999999999999999999"),
+        (Annotated[decimal.Decimal, pydantic.Field(gt=0, lt=0.3)], "5e-324"),
+    ],
+)
+def test_integers_of_decimals_are_read_as_they_are_and_others_as_doubles(given: Any, text: str) -> None:
+    pydantic.TypeAdapter(given).validate_json(text)
+    matcher = constrain.Matcher(COMPILER.compile(constrain.Grammar.from_pydantic(given)))
+    assert matcher.accept_bytes(text.encode())
+    assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize(
     ("given", "reason"),
     [
+        (
+            Annotated[decimal.Decimal, pydantic.Field(gt=0.1, lt=decimal.Decimal("0.1000000000000000000001"))],
+            "no number",
+        ),
         (Literal[b"b"], "none of its values is read from JSON: 'b'"),
         (type[int], "IsSubclassSchema"),
         (Annotated[str, pydantic.Field(pattern="[a-z&&[^x]]")], "'&&' in one"),
@@ -268,13 +299,29 @@ def test_bounds_that_are_not_enforced_are_named() -> None:
     )
 
 
+def kind_of(value: Any) -> str:
+    return "i" if isinstance(value, int) else "s"
+
+
 def test_what_else_is_not_enforced_is_named() -> None:
     for given, word in (
         (Annotated[float, pydantic.Field(multiple_of=0.1)], "rounded_multiple_of"),
         (pydantic.Base64Str, "contentMediaType"),
         (pydantic.Json[int], "contentSchema"),
+        (re.Pattern, "python_regex"),
+        (Annotated[int | str, pydantic.Field(ge=2)], "ge"),
+        (Annotated[set[int | bool], pydantic.Field(min_length=2)], "min_length_of_values"),
+        (Annotated[frozenset[datetime.date], pydantic.Field(min_length=2)], "min_length_of_values"),
+        (
+            Annotated[
+                Annotated[int, pydantic.Tag("i")] | Annotated[str, pydantic.Tag("s")], pydantic.Discriminator(kind_of)
+            ],
+            "discriminator_function",
+        ),
     ):
         assert any(word in each for each in constrain.Grammar.from_pydantic(given).warnings)
+    # Values that differ are read as such.
+    assert constrain.Grammar.from_pydantic(Annotated[set[int | str], pydantic.Field(min_length=2)]).warnings == ()
     # Bounds that are those of all numbers are none.
     assert constrain.Grammar.from_pydantic(dict[decimal.Decimal, int]).warnings == ()
     assert constrain.Grammar.from_pydantic(pydantic.Base64Bytes).warnings == ()
@@ -293,6 +340,43 @@ def test_ascii_only() -> None:
 def test_formats_that_any_string_has_are_no_warnings() -> None:
     for given in (bytes, pydantic.SecretStr):
         assert constrain.Grammar.from_pydantic(given).warnings == ()
+
+
+class ByName(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(populate_by_name=True)
+    first: int = pydantic.Field(0, alias="one")
+
+
+class NoAlias(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(validate_by_name=True, validate_by_alias=False)
+    first: int = pydantic.Field(0, alias="one")
+
+
+class Choices(pydantic.BaseModel):
+    first: int = pydantic.Field(0, validation_alias=pydantic.AliasChoices("one", "two", pydantic.AliasPath("path", 0)))
+
+
+class Typed(TypedDict, total=False):
+    first: Annotated[int, pydantic.Field(validation_alias=pydantic.AliasChoices("one", "two"))]
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "not_read"),
+    [
+        (ByName, ["one"], ["first"]),
+        (NoAlias, ["first"], []),
+        (Choices, ["one"], ["two", "path"]),
+        (Typed, ["one"], ["two"]),
+    ],
+)
+def test_no_other_member_has_a_name_that_a_field_is_read_from(given: Any, read: list[str], not_read: list[str]) -> None:
+    for name in (*read, *not_read):
+        with pytest.raises(pydantic.ValidationError):
+            pydantic.TypeAdapter(given).validate_json(f'{{"{name}": ["a"]}}')
+        assert not constrain.Matcher(compiled_for(given)).accept_bytes(f'{{"{name}": ["a"'.encode())
+    for name in {"first", "one", "two", "path", "other"} - {*read, *not_read}:
+        pydantic.TypeAdapter(given).validate_json(f'{{"{name}": ["a"]}}')
+        assert constrain.Matcher(compiled_for(given)).accept_bytes(f'{{"{name}": ["a"]}}'.encode())
 
 
 @pytest.mark.parametrize("alias", [pydantic.AliasPath("x", 0), pydantic.AliasChoices(pydantic.AliasPath("x", "y"))])

@@ -143,6 +143,15 @@ def test_a_tag_of_text_ends_with_its_first_end() -> None:
     assert not begins(grammar, "<ababa")
 
 
+@pytest.mark.parametrize("limit", [{}, {"max_tokens": 9}])
+def test_an_end_that_begins_with_another_is_never_reached(limit: dict[str, int]) -> None:
+    text = {"type": "any_text", **limit}
+    grammar = compiled({"type": "tag", "begin": "<", "content": text, "end": ["!", "!.", "a!b", "?"]})
+    assert all(fits(grammar, text) for text in ("<!", "<a!", "<ab?"))
+    assert not begins(grammar, "<!.")
+    assert not begins(grammar, "<a!b")
+
+
 def test_text_that_may_be_left_out_of_a_tag_ends_with_its_first_end() -> None:
     call = {"type": "tag", "begin": "[x", "content": {"type": "const_string", "value": "1"}, "end": "]"}
     calls = {"type": "triggered_tags", "triggers": ["[x"], "tags": [call]}

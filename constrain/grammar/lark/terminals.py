@@ -140,7 +140,8 @@ class Terminals:
                 assert attribute.value is not None
                 end = self._end(attribute.value, definition)
                 # A stop that is the end of the generation says nothing about the text.
-                return (part.language, None, False) if end is EPSILON else (part.language, end, True)
+                if end is not EPSILON:
+                    return part.language, end, True
         return part.language, None, any(attribute.name == "lazy" for attribute in definition.attributes)
 
     def _end(self, token: Token, definition: Definition) -> Regular:

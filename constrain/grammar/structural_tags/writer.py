@@ -310,7 +310,8 @@ class Writer:
             )
         alone = self._lexeme(text_without((*format.excludes, *self._stops), format.max_chars), "text")
         text = self._limited(alone, tokens, f"{format.pointer}/max_tokens")
-        ways = [(text, *self._end(some))] if some else []
+        # The first end is the end, as without a limit.
+        ways = [(text, *self._end(tuple(filter(reached(some).__contains__, some))))] if some else []
         if not some or ends is None or "" in ends:
             ways.append((text,))
         return self._builder.choice(ways)
