@@ -6,7 +6,6 @@ from collections.abc import Collection, Hashable
 from functools import partial
 from typing import Any
 
-from constrain.engine.conditions.of_grammar import prepare_conditions
 from constrain.engine.grammar_tables import DEFAULT_LIMIT_BYTES, DEFAULT_MASK_LIMIT_BYTES, GrammarTables
 from constrain.engine.learned import note_learned, take_over
 from constrain.engine.recognizer import Recognizer
@@ -84,7 +83,6 @@ class CompiledGrammar(GrammarTables):
         super().__init__(
             ir, vocabulary, limit_bytes=limit_bytes, mask_limit_bytes=mask_limit_bytes, accelerators=accelerators
         )
-        prepare_conditions(ir, vocabulary)
         self.region: CompiledGrammar | None = None
         if ir.first_region is not None:
             self.region = CompiledGrammar(ir.first_region.grammar, vocabulary, accelerators=accelerators)

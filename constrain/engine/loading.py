@@ -10,7 +10,7 @@ import numpy as np
 
 from constrain.collection import paused_collection
 from constrain.engine.automata.byte_classes import make_byte_classes
-from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes, mark_lexemes
+from constrain.engine.automata.lexemes import LEXEME_MARK, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.prelude import Prelude
 from constrain.engine.automata.programs import LexemeProgram, as_int32
@@ -126,9 +126,8 @@ def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgra
         run(describe_lexemes, roots, 0)
     except PatternLimitError:
         raise too_long(ir.lexeme_names[_first_long(tables, roots)]) from None
-    for bit, marked in zip(LEXEME_MARKS, ir.marks, strict=True):
-        if marked:
-            mark_lexemes(tables.ctx, as_int32(array("i", marked)), bit)
+    if ir.distinct_keys:
+        tables.get(t.LEXEMES)["consumes"][list(ir.distinct_keys)] |= LEXEME_MARK
 
 
 def _first_long(tables: Tables, roots: Int32Array) -> int:

@@ -44,7 +44,7 @@ def _is_endless(language: Regular, whole: Regular | None, level: int) -> bool:
         rest = [
             part
             for part in language.parts
-            if part is not whole and not (isinstance(part, Complement) and _is_finite(part.item))
+            if part is not whole and not (isinstance(part, Complement) and is_finite(part.item))
         ]
         return (not rest and whole in language.parts) or (len(rest) == 1 and _is_endless(rest[0], whole, level + 1))
     return False
@@ -64,7 +64,7 @@ def _is_infinite(language: Regular, whole: Regular | None, level: int) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _is_finite(language: Regular) -> bool:
+def is_finite(language: Regular) -> bool:
     """Whether a language certainly has finitely many strings."""
     seen: set[int] = set()
     todo = [(language, 0)]

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import NamedTuple, Protocol
 
 from constrain.errors import ConstrainError, GrammarError
@@ -99,7 +98,7 @@ class Unfolding(Protocol):
 
     @property
     def marked(self) -> Collection[int]:
-        """Which of them have the first mark (see :attr:`GrammarIR.marks`): keys that could come again by the rules."""
+        """Which of them are keys that could come again by the rules (see :attr:`GrammarIR.distinct_keys`)."""
 
     @property
     def nonterminals(self) -> Sequence[int]:
@@ -215,9 +214,6 @@ class GrammarIR:
         all texts are JSON, and those in which an object has a key twice are not in the language.
     needs_distinct_keys : bool
         Whether a text may need several of those in one object.
-    limited_keys : tuple of tuple of int
-        Those of them of which there may be only so many, or from some beginning on; those together that one object may
-        have.
     parse_table : ParseTable, optional
         The parser and the lexer that are to read the texts.  Only what they accept is in the language.
     token_lexemes : tuple of int
@@ -260,7 +256,6 @@ class GrammarIR:
     makes_lexemes: bool = False
     distinct_keys: tuple[int, ...] = ()
     needs_distinct_keys: bool = False
-    limited_keys: tuple[tuple[int, ...], ...] = ()
     parse_table: ParseTable | None = None
     token_lexemes: tuple[int, ...] = ()
     captures: tuple[tuple[int, CaptureRule], ...] = ()
@@ -273,11 +268,6 @@ class GrammarIR:
     stock: Callable[[], tuple[Regular, ...]] | None = field(default=None, compare=False)
     has_scarce_keys: Callable[[], bool] = field(default=partial(_has_scarce_keys, ()), compare=False)
     make_events: Callable[[], EventReader] | None = field(default=None, compare=False)
-
-    @property
-    def marks(self) -> tuple[tuple[int, ...], ...]:
-        """Lexemes, by mark: the engine reports where marked ones end, and conditions say what the marks mean."""
-        return self.distinct_keys, tuple(chain.from_iterable(self.limited_keys))
 
 
 class GrammarBuilder:
@@ -296,7 +286,6 @@ class GrammarBuilder:
         self.warnings: list[str] = []
         self._distinct_keys: set[Symbol] = set()
         self.needs_distinct_keys = False
-        self._limited_keys: dict[tuple[Symbol, ...], None] = {}
         self._may_be_scarce: dict[Callable[[], bool], None] = {}
         self._token_lexemes: set[Symbol] = set()
         self._captures: dict[Symbol, CaptureRule] = {}
@@ -390,8 +379,6 @@ class GrammarBuilder:
             self._token_lexemes.add(twin)
         if symbol in self._distinct_keys:
             self._distinct_keys.add(twin)
-        for keys in [each for each in self._limited_keys if symbol in each]:
-            self._limited_keys[tuple(sorted({twin, *keys}, reverse=True))] = self._limited_keys.pop(keys)
         return twin
 
     def replace_production(self, index: int, right: tuple[Symbol, ...]) -> None:
@@ -409,10 +396,6 @@ class GrammarBuilder:
         symbol = self.own_lexeme(language, name)
         self._distinct_keys.add(symbol)
         return symbol
-
-    def limit_keys(self, symbols: Iterable[Symbol]) -> None:
-        """Note that these keys are those of an object of which there may be only so many."""
-        self._limited_keys[tuple(sorted(set(symbols), reverse=True))] = None
 
     def run_short_of_keys(self, is_scarce: Callable[[], bool]) -> None:
         """Note that some keys are scarce if ``is_scarce()`` (:attr:`GrammarIR.has_scarce_keys`)."""
@@ -603,7 +586,6 @@ class GrammarBuilder:
             makes_lexemes=makes_lexemes,
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
             needs_distinct_keys=self.needs_distinct_keys,
-            limited_keys=tuple(tuple(~symbol for symbol in keys) for keys in self._limited_keys),
             has_scarce_keys=partial(_has_scarce_keys, tuple(self._may_be_scarce)),
             token_lexemes=tuple(~symbol for symbol in sorted(self._token_lexemes, reverse=True)),
             captures=tuple(self._captures.items()),

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import random
+import re
 from typing import Any
 
 import pytest
@@ -13,8 +14,6 @@ import pytest
 import constrain
 from constrain.engine import grammar_tables as tables_module
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
-from constrain.engine.conditions.unique_keys.status import MAY_RUN_OUT
 
 
 def spellings(key: str) -> list[str]:
@@ -164,8 +163,8 @@ def test_every_mask_where_some_keys_have_names(seed: int, property_order: str) -
 
 
 def begins_next_key(token: bytes) -> bool:
-    vocabulary = constrain.Vocabulary([token, b"</s>"], eos_ids=[1])
-    return quote_tokens(vocabulary).begins_next_key
+    """Whether a key may end in a token, and the next one begin and go on."""
+    return re.search(rb'(?:"|\A)[ \t\r\n]*:.*,[ \t\r\n]*"(?!\Z)', token) is not None
 
 
 @pytest.mark.parametrize(("count", "ascii_only"), [(5, False), (5, True), (90, False)])
@@ -350,14 +349,12 @@ def test_states_are_forgotten_while_keys_run_out(monkeypatch: pytest.MonkeyPatch
     forgets = CompiledGrammar(grammar.ir, vocabulary)
     rng = random.Random(1)
     masks = constrain.allocate_token_bitmask(2, vocabulary.size)
-    ran_out = 0
     for _ in range(12):
         left, right = constrain.Matcher(keeps), constrain.Matcher(forgets)
         for step in range(250):
             left.fill_next_token_bitmask(masks, 0)
             right.fill_next_token_bitmask(masks, 1)
             assert masks[0].tolist() == masks[1].tolist()
-            ran_out += left._note & MAY_RUN_OUT != 0
             allowed = [i for i in range(len(tokens)) if int(masks[0, i >> 5]) >> (i & 31) & 1]
             # Rather deeper than to an end.
             deeper = [i for i in allowed if tokens[i] not in (b"}", b"]") and not tokens[i].endswith(b'1,"')]
@@ -367,7 +364,6 @@ def test_states_are_forgotten_while_keys_run_out(monkeypatch: pytest.MonkeyPatch
             assert left.accept_token(token)
             assert right.accept_token(token)
     assert forgets.generation > 0
-    assert ran_out > 200
 
 
 def test_texts_that_decide_about_rules_are_not_read_for_keys() -> None:

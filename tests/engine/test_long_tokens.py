@@ -97,12 +97,6 @@ def test_strings_in_tokens() -> None:
             if rest is not None:
                 expected.append((place + 1, rest.end() - 1))
         assert list(quote_tokens._strings(token)) == expected
-    made = quote_tokens._Beginnings(token[1:] for token in tokens[:2000])
-    for token in tokens[:2500]:
-        expected_held = any(other[1:].startswith(token) for other in tokens[:2000])
-        assert made.may_hold(token) or not expected_held
-        if b"\\" not in b"".join(other[1:] for other in tokens[:2000] if token.startswith(other[1:2])):
-            assert made.may_hold(token) == expected_held
 
 
 @pytest.mark.parametrize("unit", [b'"', b'":', b",", b'\\"', b'," ', b'"\\', b" ", b':"', b'{"a":1,', b"\\"])
@@ -110,7 +104,7 @@ def test_quotes_in_long_tokens_take_linear_time(unit: bytes) -> None:
     for end in (b"", b"a", b",x"):
         token = unit * (100_000 // len(unit)) + end
         begin = time.process_time()
-        QuoteTokens(vocabulary([token])).to_limited_keys  # noqa: B018 (made when it is asked for)
+        QuoteTokens(vocabulary([token]))
         assert time.process_time() - begin < 2.5
 
 

@@ -807,3 +807,15 @@ def test_the_pieces_of_long_stops_are_counted() -> None:
     tag = {"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": stops}
     with pytest.raises(constrain.LimitError, match="steps"):
         constrain.Grammar.from_structural_tag(tag)
+
+
+def test_several_of_few_keys_are_needed_within_a_text() -> None:
+    schema = {"patternProperties": {"^[abc]$": {"const": 1}}, "additionalProperties": False, "minProperties": 3}
+    content = {"type": "json_schema", "json_schema": {"type": "object", **schema}}
+    tag = {"type": "structural_tag", "format": {"type": "tag", "begin": "<a>", "content": content, "end": "</a>"}}
+    tokens = [bytes((byte,)) for byte in range(32, 127)]
+    vocabulary = constrain.Vocabulary([*tokens, b"</s>"], eos_ids=[len(tokens)])
+    compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_structural_tag(tag))
+    assert constrain.Matcher(compiled).accept_bytes(b'<a>{"c":1,"b":1,"a":1}</a>')
+    for text in (b'<a>{"a":1,"b":1}', b'<a>{"a":1,"b":1,"a"', b'<a>{"a":1,"b":1,"c":1,'):
+        assert not constrain.Matcher(compiled).accept_bytes(text)

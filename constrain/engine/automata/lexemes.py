@@ -13,8 +13,8 @@ from constrain.engine.storage.links import F_DERIVATIVE, far_call
 from constrain.engine.storage.schemas import LEXEMES, LIVENESS_STACK, WORK_STACK, class_bytes, expressions, lexemes
 from constrain.kernels.language import int64
 
-LEXEME_MARKS = 2, 4
-"""In ``consumes`` of LEXEMES, beside 1: the marks of a lexeme (see :attr:`constrain.grammar.ir.GrammarIR.marks`)."""
+LEXEME_MARK = 2
+"""In ``consumes`` of LEXEMES, beside 1: the lexeme is one of :attr:`constrain.grammar.ir.GrammarIR.distinct_keys`."""
 
 
 @njit_entry(int64(CTX, I32, int64))
@@ -47,12 +47,4 @@ def describe_lexemes(ctx, registers, first):
                 return consumes
         all_lexemes[lexeme] = expression, nullable, consumes
     set_used(ctx, LEXEMES, max(used(ctx, LEXEMES), first + len(registers)))
-    return int64(0)
-
-
-@njit_entry(int64(CTX, I32, int64))
-def mark_lexemes(ctx, indices, mark):
-    """Give some lexemes (int32[n]) one of LEXEME_MARKS; returns 0."""
-    for i in range(len(indices)):
-        lexemes(ctx)[indices[i]].consumes |= mark
     return int64(0)

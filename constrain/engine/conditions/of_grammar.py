@@ -5,14 +5,6 @@ from __future__ import annotations
 from constrain.engine.conditions.protocol import Condition
 from constrain.engine.conditions.unique_keys import unique_keys
 from constrain.engine.grammar_tables import GrammarTables
-from constrain.engine.vocabulary.vocabulary import Vocabulary
-from constrain.grammar.ir import GrammarIR
-
-
-def prepare_conditions(ir: GrammarIR, vocabulary: Vocabulary) -> None:
-    """Work out what the conditions of a grammar need: better when it is compiled than within a mask."""
-    if ir.distinct_keys:
-        unique_keys.prepare(ir, vocabulary)
 
 
 def conditions_of(compiled: GrammarTables) -> tuple[Condition, ...]:

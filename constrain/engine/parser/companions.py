@@ -8,8 +8,7 @@ The result of a kernel that takes a token or bytes is a state and a *word* above
 
 - NOTE_BITS: what the companion notes of the place that is reached; if it is not 0, the mask there is less than what the
   grammar allows;
-- bits of marks, one for each of the grammar's (:attr:`constrain.grammar.ir.GrammarIR.marks`): a lexeme with that mark
-  ended within the bytes;
+- MARK_ENDED: a lexeme with a mark (:attr:`constrain.grammar.ir.GrammarIR.distinct_keys`) ended within the bytes;
 - UNREAD: the companion has not read the token;
 - bits from COMPANION_SHIFT on that mean something to the companion alone.
 
@@ -29,23 +28,18 @@ KERNEL, WORD, FIRST_SCALAR = 0, 1, 2
 
 WORD_SHIFT = 32
 MARKS_SHIFT = 41
-"""Marks are stored as the bits 2 and 4 (earley_sets.py)."""
+"""The mark is stored as the bit 2 (automata/lexemes.py)."""
 
-ASKS = 1 << 10
+ASKS = MARK_ENDED = 1 << 10
 NOTE_BITS = ASKS - 1
-UNREAD = 1 << 12
-COMPANION_SHIFT = 13
+UNREAD = 1 << 11
+COMPANION_SHIFT = 12
 
 STATE_BITS = (1 << WORD_SHIFT) - 1
 """The state in a result, which :func:`unpack` takes apart; for calls that every token takes."""
 
 WITHOUT_QUESTION = ASKS << WORD_SHIFT
 """A result below this is a state, or a status; conditions need not be asked."""
-
-
-def mark_bit(mark: int) -> int:
-    """The bit of a mark in a word."""
-    return ASKS << mark
 
 
 def unpack(result: int) -> tuple[int, int]:
@@ -58,12 +52,8 @@ def pack(state: int, word: int) -> int:
     return state | word << WORD_SHIFT
 
 
-def without_kernel(word: int) -> Int64Array:
-    """A companion that reads nothing; a token comes to a word, and to the marks that ended in it."""
-    return np.array([0, word], np.int64)
+NO_COMPANION: Int64Array = np.array([0, 0])
+"""One that reads nothing; a token comes to its word, and to the marks that ended in it."""
 
-
-NO_COMPANION = without_kernel(0)
-
-ALWAYS_ASKS = without_kernel(UNREAD)
+ALWAYS_ASKS: Int64Array = np.array([0, UNREAD])
 """For those whose conditions have to be asked about each token."""

@@ -8,7 +8,7 @@ wait for which nonterminal, and that is worked out once.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.lexemes import LEXEME_MARKS
+from constrain.engine.automata.lexemes import LEXEME_MARK
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, i64, push, push_pair, room, set_used, take, used
@@ -20,7 +20,7 @@ from constrain.engine.storage.statuses import FAIL, UNMADE
 from constrain.kernels.language import int64, types
 
 MARK_SHIFT = 2
-MARKED_ENDS = sum(LEXEME_MARKS) << MARK_SHIFT
+MARKED_ENDS = LEXEME_MARK << MARK_SHIFT
 """In CORE_KINDS, beside the kinds of branches: the marks of lexemes that end where a set with this core begins."""
 
 IS_UNDECIDED = 32

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from constrain.engine.automata.lexemes import LEXEME_MARKS, describe_lexemes
+from constrain.engine.automata.lexemes import LEXEME_MARK, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import LexemeProgram, as_int32
 from constrain.engine.parser.configurations import IS_HARD, IS_OPEN, IS_UNSURE
@@ -64,7 +64,7 @@ class UnfoldedRules:
             raise ValueError("what is unfolded must not derive the empty string")
         self._tables = tables
         self._run = run
-        self._has_marks = any(ir.marks)
+        self._has_marks = bool(ir.distinct_keys)
         self._lexemes = lexemes
         self._registers = registers
         self._counts = [len(ir.unfolded), 0, 0]
@@ -163,7 +163,7 @@ class UnfoldedRules:
                     for number in range(n_lexemes, n_lexemes + count)
                     if number in unfolding.marked
                 ]
-                tables.get(t.LEXEMES)["consumes"][marked] |= LEXEME_MARKS[0]
+                tables.get(t.LEXEMES)["consumes"][marked] |= LEXEME_MARK
         if len(unfolding.lefts) > n_branches:
             lefts, kinds = (array("i", each[n_branches:]) for each in (unfolding.lefts, unfolding.kinds))
             self._run(new_branches, as_int32(lefts), as_int32(kinds))

@@ -35,8 +35,6 @@ class Status(IntEnum):
     """The mask has not the row, or not the words, that the kernel is to write (masks/state_masks.py)."""
     KEYS_FULL = -10
     """A table of the keys of a text is too small, and nothing was read (unique_keys/reading.py)."""
-    UNSURE = -11
-    """Too much would have to be looked at, or it depends on the text (unique_keys/ways.py)."""
     UNSORTED = -12
     """The tokens of a closure have not been sorted by repetitions, but they may be (fast/repetitions.py)."""
     IN_GROUPS = -13
@@ -57,7 +55,6 @@ NOT_MINE = Status.NOT_MINE.value
 NO_STATE = Status.NO_STATE.value
 BAD_MASK = Status.BAD_MASK.value
 KEYS_FULL = Status.KEYS_FULL.value
-UNSURE = Status.UNSURE.value
 UNSORTED = Status.UNSORTED.value
 IN_GROUPS = Status.IN_GROUPS.value
 NO_GROUPS = Status.NO_GROUPS.value

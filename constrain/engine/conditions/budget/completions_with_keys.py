@@ -5,6 +5,7 @@ one three times, and a key that was there before is just ended.  Such a key is r
 object does not have, and what follows it by the completion from there.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import string
@@ -16,14 +17,18 @@ import numpy as np
 
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, tokens_from
-from constrain.engine.conditions.unique_keys.exhaustion import find_next_bytes
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS
+from constrain.engine.parser.configurations import reset_work
+from constrain.engine.storage.header import CLASSES, CTX
+from constrain.engine.storage.jit import njit_entry
+from constrain.engine.storage.links import F_STEP, far_call
+from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS, byte_classes
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller, place_behind
 from constrain.errors import ConstrainError, LimitError
+from constrain.kernels.language import int64, uint8
 
 # With what a key may go on, what is likely to be possible first.
 _LIKELY = (string.ascii_lowercase + string.digits + string.ascii_uppercase + "_-.").encode()
@@ -177,6 +182,20 @@ def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys, steps: _Ke
             cost = before + price
             heappush(todo, (cost + behind, next(order), cost, is_free, text + bytes((byte,)), there, known))
     return None
+
+
+@njit_entry(int64(CTX, int64, uint8[::1]))
+def find_next_bytes(ctx, state, out):
+    """Write to ``out`` (uint8[256]) whether each byte may come next; returns 0, FAIL, LIMIT or UNMADE."""
+    reset_work(ctx)
+    for byte_class in range(ctx[CLASSES]):
+        then = far_call(ctx, F_STEP, state, int64(byte_class))
+        if then < 0:
+            return then
+        for byte in range(256):
+            if byte_classes(ctx)[byte] == byte_class:
+                out[byte] = then > 0
+    return int64(0)
 
 
 class _KeySteps:

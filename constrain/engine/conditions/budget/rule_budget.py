@@ -27,7 +27,7 @@ from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, 
 from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
 from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
 from constrain.engine.conditions.protocol import Walk
-from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_at_start, unique_keys_of
+from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_after, unique_keys_of
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage import schemas as t
@@ -73,8 +73,7 @@ def start_completion(compiled: GrammarTables) -> list[int] | None:
     found = search(compiled, Traveller(compiled, compiled.start_state, None), completion_search.MOST)
     if found is not None and compiled.ir.distinct_keys:
         # The search does not know of keys that come again.
-        keys = keys_at_start(compiled)
-        keys.read(b"".join([compiled.vocabulary.tokens[token] for token in found]))
+        keys = keys_after(compiled, None, b"".join([compiled.vocabulary.tokens[token] for token in found]))
         found = None if keys.status == REPEATED_KEY else found
     return found
 
@@ -135,9 +134,9 @@ class RuleBudget(Budget):
         )
         self._costs = compiled.kept(TokenCosts)
         keys = unique_keys_of(cursor)
-        matters = compiled.ir.needs_distinct_keys or compiled.ir.limited_keys or self._costs.scarce_keys is not None
+        matters = compiled.ir.needs_distinct_keys or self._costs.scarce_keys is not None
         if keys is not None and matters:
-            # They matter to what is left from the first token on: they may run out, or several are needed.
+            # They matter to what is left from the first token on: they may run short, or several are needed.
             keys.follow_from_start()
         plan = _without_repeated_keys(cursor)
         if plan is None:

@@ -12,21 +12,13 @@ from constrain.engine.parser.companions import FIRST_SCALAR
 # Scalars in the header: what is under way (one of the next three); how much of an escape has been read (0: none, 1: the
 # backslash, 2 and more: u and so many digits); its value so far, and the high half of a surrogate pair before it;
 # whether a string that begins now is a key; where the key under way begins; how much of each table is in use; how many
-# of the keys are risky, and how many are limited.  Then what others write here: the most bytes before a quote in a
-# token; how many bytes at least the beginning of a key has that only goes on to limited keys that are there; whether a
-# token may hold the quote and that much (1), with a comma before it (2; limited_keys.py writes both); whether keys that
-# end now are limited; how many more pieces may be read before someone wants to have a look; and the status.
-_SECOND, _END = FIRST_SCALAR + 11, FIRST_SCALAR + 17
-MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY, N_LIMITED = range(FIRST_SCALAR, _SECOND)
-LONGEST_REST, DEAD_END, DEAD_IN_TOKEN, IS_LIMITED, CALLS_LEFT, STATUS = range(_SECOND, _END)
-N_SCALARS = _END
+# of the keys are risky.  Then what others write here: the most bytes before a quote in a token; how many more pieces
+# may be read before someone wants to have a look; and the status.
+_SECOND, N_SCALARS = FIRST_SCALAR + 10, FIRST_SCALAR + 13
+MODE, ESCAPE, CODE, HIGH, EXPECTS_KEY, BEGIN, DEPTH, N_KEYS, N_BYTES, N_RISKY = range(FIRST_SCALAR, _SECOND)
+LONGEST_REST, CALLS_LEFT, STATUS = range(_SECOND, N_SCALARS)
 OUTSIDE, IN_VALUE, IN_KEY = range(3)
 
 # Tables: for each open bracket the number of keys before it (inverted for arrays); the keys of all open objects, as
-# (begin, end, sum of RISKY and LIMITED, and bits of dead_ends.py) in the bytes; those bytes; and the risky contents
-# as they lie in RISKY_BYTES.
+# (begin, end, 1 for a risky one or 0) in the bytes; those bytes; and the risky contents as they lie in RISKY_BYTES.
 FRAMES, KEYS, KEY_BYTES, RISKY_STARTS, RISKY_BYTES = range(5)
-RISKY, LIMITED = 1, 2
-
-NO_DEAD_END = 1 << 25
-"""DEAD_END if there is none."""

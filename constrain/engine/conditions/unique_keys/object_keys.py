@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,15 +40,6 @@ _BEGINS = {m.FRAMES: _BEGIN, m.KEYS: _BEGIN + 256, m.KEY_BYTES: _BEGIN + 1792}
 _BYTES_OF_MEMORY = _BEGIN + 3840
 
 
-class DeadEnds(Protocol):
-    """What finds out where the keys of an object can run out (limited_keys.py)."""
-
-    is_risky: bool
-
-    def find_dead_ends(self, keys: ObjectKeys) -> None:
-        """Write it to the memory of some keys."""
-
-
 class ObjectKeys:
     """The keys of the objects that are open in a text.
 
@@ -56,18 +47,14 @@ class ObjectKeys:
     ----------
     quotes : QuoteTokens
         Of the vocabulary.
-    limited : DeadEnds, optional
-        Of the compiled grammar.
 
     Attributes
     ----------
     memory : int64[...]
         For the kernels of unique_keys/reading.py.
-    most_ways : int
-        Beginnings that go on in more ways are not looked at (unique_keys/limited_keys.py).
     """
 
-    def __init__(self, quotes: QuoteTokens, limited: DeadEnds | None) -> None:
+    def __init__(self, quotes: QuoteTokens) -> None:
         if quotes.empty_keys is None:
             quotes.empty_keys = _empty_memory(quotes)
         self.quotes = quotes
@@ -75,13 +62,6 @@ class ObjectKeys:
         # Those that have become too small, and are elsewhere.
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
         self._place_tables()
-        self._limited = limited
-        self.most_ways = 0
-        # How many limited keys there were when it was last found out where keys can run out.
-        self._n_looked_at = 0
-        if limited is not None and limited.is_risky:
-            self._n_looked_at = -1
-            self.look_for_dead_ends()
 
     def _place_tables(self) -> None:
         """Note where the tables are that lie behind the header."""
@@ -108,7 +88,6 @@ class ObjectKeys:
         twin = ObjectKeys.__new__(ObjectKeys)
         twin.quotes = self.quotes
         twin.memory, twin._moved = self.memory.copy(), {}
-        twin._limited, twin.most_ways, twin._n_looked_at = self._limited, self.most_ways, self._n_looked_at
         for slot, table in self._moved.items():
             twin._move(slot, table.copy())
         twin._place_tables()
@@ -136,15 +115,6 @@ class ObjectKeys:
                 table[: len(there)] = there
                 self._move(slot, table)
 
-    def make_room_for(self, keys: ObjectKeys, size: int) -> None:
-        """Make room for what is in others, and ``size`` bytes of text."""
-        self.memory[: m.N_SCALARS] = keys.memory[: m.N_SCALARS]
-        self.make_room(size)
-
-    def expect_limited_keys(self) -> None:
-        """Take keys that end from here on for limited ones."""
-        self.memory[m.IS_LIMITED] = 1
-
     def read(self, data: bytes) -> None:
         """Read some bytes."""
         for begin in range(0, len(data) or 1, _BYTES_AT_ONCE):
@@ -155,24 +125,12 @@ class ObjectKeys:
                 _read_keys(self.memory, piece, ends, 0)
             if self.status == REPEATED_KEY:
                 return
-        self.look_for_dead_ends()
 
     def read_token(self, vocabulary: Vocabulary, token: int) -> None:
         """Read a token's bytes."""
         status = _read_keys(self.memory, vocabulary.data, vocabulary.starts, token)
         if status == KEYS_FULL:
             self.read(vocabulary.tokens[token])
-        elif status != REPEATED_KEY:
-            self.look_for_dead_ends()
-
-    def look_for_dead_ends(self) -> None:
-        """Find out where keys can run out, if limited keys have come or gone."""
-        memory = self.memory
-        if self._limited is None or (memory[m.N_LIMITED] == self._n_looked_at and not memory[m.IS_LIMITED]):
-            return
-        self._n_looked_at = memory[m.N_LIMITED]
-        self._limited.find_dead_ends(self)
-        _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
 
     def records(self) -> np.ndarray[Any, np.dtype[np.int32]]:
         """The keys of all open objects, as a view: int32[n, 3], see unique_keys/reading.py."""
@@ -195,7 +153,7 @@ class ObjectKeys:
     def signature(self) -> bytes:
         """What all of it comes to: the same for two texts that go on in the same ways."""
         memory = self.memory
-        scalars: bytes = memory[m.MODE : m.N_LIMITED + 1].tobytes()
+        scalars: bytes = memory[m.MODE : m.N_RISKY + 1].tobytes()
         frames: bytes = self._table(m.FRAMES)[: memory[m.DEPTH]].tobytes()
         return scalars + frames + self.records()[:, :2].tobytes() + self.text(0, int(memory[m.N_BYTES]))
 
@@ -258,6 +216,5 @@ def _empty_memory(quotes: QuoteTokens) -> Int64Array:
     memory[m.LONGEST_REST] = quotes.longest_rest
     # A key may come twice within one token.
     memory[m.N_RISKY] = quotes.may_hold_two_keys
-    memory[m.DEAD_END] = m.NO_DEAD_END
     _read_keys(memory, _NO_BYTES, _NO_PIECES, 0)
     return memory

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 import weakref
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,14 +23,6 @@ _KEY_END = re.compile(rb'(?:"|\A)[ \t\r\n]*:')
 
 # A whole key behind a comma.
 _WHOLE_KEY = re.compile(rb',[ \t\r\n]*"[^"]*"')
-
-# Nothing but white space behind the last comma, or it and a quote.
-_NO_KEY_BEGUN = re.compile(rb',[ \t\r\n]*"?\Z')
-
-_QUOTE_FIRST = re.compile(rb'[ \t\r\n]*"')
-
-# What stands of a key behind a comma; the next may begin in it.
-_NEXT_KEY = re.compile(rb',[ \t\r\n]*"(?=([^"]*))')
 
 _BACKSLASH = ord("\\")
 
@@ -59,8 +49,6 @@ class QuoteTokens:
         The tokens in which a key may end and the next one be begun, or at least the comma be.
     may_hold_two_keys : bool
         Whether in one of them the next key may stand as a whole.
-    begins_next_key : bool
-        Whether in one of them the next key may have begun.
     empty_keys : int64[...], optional
         For unique_keys/unique_keys.py, which keeps there the memory that every text begins with.
     """
@@ -85,32 +73,8 @@ class QuoteTokens:
         commas = np.flatnonzero((self._counts(ord(",")) > 0) & (self._counts(ord(":")) > 0)).tolist()
         colons = {token: found.end() for token in commas if (found := _KEY_END.search(bytes_of(token)))}
         self.to_next_key = [token for token, end in colons.items() if bytes_of(token).find(b",", end) >= 0]
-        self.begins_next_key = any(
-            token in before and not _NO_KEY_BEGUN.search(bytes_of(token)) for token in self.to_next_key
-        )
-        self._after_quote = _Beginnings(place for text in texts.values() for place in text.split(b'"')[1:])
-        self._after_comma = _Beginnings(found[1] for text in texts.values() for found in _NEXT_KEY.finditer(text))
         self.empty_keys: np.ndarray[Any, np.dtype[np.int64]] | None = None
         self.may_hold_two_keys = any(_WHOLE_KEY.search(bytes_of(token), colons[token]) for token in self.to_next_key)
-
-    @cached_property
-    def to_limited_keys(self) -> tuple[Int32Array, Int32Array]:
-        """Tokens that may lead to where a key is expected, or into it, in four lists one after the other.
-
-        Those with a comma behind a quote; others with a comma; those with a quote first; those with a backslash.
-        int32[n], and int32[4], where each list ends.
-        """
-        bytes_of = self._bytes_of
-        commas = np.flatnonzero(self._counts(ord(","))).tolist()
-        behind_quote = {token for token in commas if 0 <= bytes_of(token).find(b'"') < bytes_of(token).rfind(b",")}
-        lists = (
-            sorted(behind_quote),
-            [token for token in commas if token not in behind_quote],
-            [token for token in self.tokens.tolist() if _QUOTE_FIRST.match(bytes_of(token))],
-            np.flatnonzero(self._counts(ord("\\"))).tolist(),
-        )
-        ends = np.cumsum(list(map(len, lists)), dtype=np.int32)
-        return np.array([token for each in lists for token in each], np.int32), ends
 
     def _bytes_of(self, token: int) -> bytes:
         # The vocabulary's own tuple of all tokens is not made for some of them.
@@ -124,30 +88,6 @@ class QuoteTokens:
         counts = np.bincount(owners[owners < size], minlength=size)
         counts[~self._is_normal] = 0
         return counts
-
-    def may_begin(self, beginning: bytes) -> int:
-        """Whether a quote and this beginning of a key may stand in one token (1), and with a comma before them (2)."""
-        return self._after_quote.may_hold(beginning) + 2 * self._after_comma.may_hold(beginning)
-
-
-class _Beginnings:
-    """Beginnings of strings as they stand in tokens."""
-
-    def __init__(self, texts: Iterable[bytes]) -> None:
-        self._sorted = sorted(set(texts))
-        # What is before a backslash, and how long the longest may be with what is behind.
-        self._escaped: dict[bytes, int] = {}
-        for text in self._sorted:
-            if b"\\" in text:
-                before = text.split(b"\\", 1)[0]
-                self._escaped[before] = max(self._escaped.get(before, 0), len(text))
-
-    def may_hold(self, beginning: bytes) -> bool:
-        """Whether some text begins so; True as well if it is not sure."""
-        place = bisect_left(self._sorted, beginning)
-        if place < len(self._sorted) and self._sorted[place].startswith(beginning):
-            return True
-        return any(beginning.startswith(before) and len(beginning) <= most for before, most in self._escaped.items())
 
 
 def _contents(tokens: Iterable[bytes]) -> set[bytes]:

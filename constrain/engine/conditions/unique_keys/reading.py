@@ -10,15 +10,7 @@ The memory is laid out in unique_keys/memory.py.
 from __future__ import annotations
 
 from constrain.engine.conditions.unique_keys import memory as m
-from constrain.engine.conditions.unique_keys.status import (
-    HAS_TO_LOOK_AHEAD,
-    IS_REPEATED,
-    IS_RISKY,
-    LIMITED_KEY_ENDED,
-    LOOK_AHEAD,
-    MAY_REPEAT,
-    MAY_RUN_OUT,
-)
+from constrain.engine.conditions.unique_keys.status import IS_REPEATED, IS_RISKY, MAY_REPEAT
 from constrain.engine.parser.companions import UNREAD
 from constrain.engine.storage.access import memory_i32, memory_u8
 from constrain.engine.storage.header import CTX
@@ -125,16 +117,7 @@ def _risk(memory):
 def _status(memory):
     """What masks have to look out for where the text is now."""
     status = int64(IS_RISKY if memory[m.N_RISKY] > 0 else 0)
-    dead_end = memory[m.DEAD_END]
-    if memory[m.DEAD_IN_TOKEN] & 2 or (memory[m.DEAD_IN_TOKEN] and memory[m.EXPECTS_KEY]):
-        status |= MAY_RUN_OUT
     if memory[m.MODE] != m.IN_KEY:
-        if (
-            dead_end == 0
-            and memory[m.EXPECTS_KEY]
-            and memory[m.N_KEYS] > memory_i32(memory, m.FRAMES)[memory[m.DEPTH] - 1]
-        ):
-            status |= LOOK_AHEAD
         return status
     keys = memory_i32(memory, m.KEYS)
     data = memory_u8(memory, m.KEY_BYTES)
@@ -145,16 +128,8 @@ def _status(memory):
     for key in range(int64(memory_i32(memory, m.FRAMES)[memory[m.DEPTH] - 1]), memory[m.N_KEYS]):
         place = int64(keys[3 * key])
         rest = int64(keys[3 * key + 1]) - place - length
-        is_dead = keys[3 * key + 2] & m.LIMITED != 0 and length + rest >= dead_end
-        if rest < 0 or (rest > longest and not is_dead):
-            continue
-        if same_run(data, place, data, begin, length):
-            if rest <= longest:
-                status |= MAY_REPEAT
-            if is_dead:
-                status |= MAY_RUN_OUT
-                if length >= dead_end:
-                    status |= LOOK_AHEAD
+        if 0 <= rest <= longest and same_run(data, place, data, begin, length):
+            return status | MAY_REPEAT
     return status
 
 
@@ -250,13 +225,8 @@ def read_keys(memory, data, starts, piece):
                 memory[m.N_KEYS] -= 1
                 place = 3 * memory[m.N_KEYS]
                 memory[m.N_BYTES] = int64(keys[place])
-                memory[m.N_RISKY] -= int64(keys[place + 2] & m.RISKY)
-                memory[m.N_LIMITED] -= int64(keys[place + 2] & m.LIMITED != 0)
+                memory[m.N_RISKY] -= int64(keys[place + 2])
             memory[m.EXPECTS_KEY] = 0
-        elif byte == 0x3A:
-            # A key's lexeme ends with its colon.
-            keys[3 * memory[m.N_KEYS] - 1] |= m.LIMITED * memory[m.IS_LIMITED]
-            memory[m.N_LIMITED] += memory[m.IS_LIMITED]
         elif byte == 0x2C:
             memory[m.EXPECTS_KEY] = int64(frames[memory[m.DEPTH] - 1] >= 0)
     status = memory[m.STATUS] = _status(memory)
@@ -267,14 +237,14 @@ def read_keys(memory, data, starts, piece):
 def read_along(memory, data, starts, token, marks):
     """Read a token as a companion (parser/companions.py): the word that it comes to.
 
-    Limited keys are not read here, and from time to time no token is, so that a copy of the memory can be made.
+    From time to time none is read, so that a copy of the memory can be made.
     """
-    if memory[m.CALLS_LEFT] <= 0 or marks & LIMITED_KEY_ENDED:
+    if memory[m.CALLS_LEFT] <= 0:
         return marks | UNREAD
     status = read_keys(memory, data, starts, token)
     if status < 0:
         return int64(IS_REPEATED) if status == REPEATED_KEY else marks | UNREAD
-    return int64(HAS_TO_LOOK_AHEAD) if status & LOOK_AHEAD else status
+    return status
 
 
 far_entry(F_READ_ALONG, read_along)

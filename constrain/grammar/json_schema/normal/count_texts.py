@@ -6,12 +6,24 @@ those: a state is one of each.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from constrain.errors import LimitError
 from constrain.grammar import utf8
 from constrain.grammar.derivatives import Automaton, byte_classes
-from constrain.grammar.json_schema.lexical.texts import Every, Some, Text, Without, Words, automaton, members, plain
+from constrain.grammar.endless import is_finite
+from constrain.grammar.json_schema.lexical.texts import (
+    Every,
+    Pattern,
+    Some,
+    Text,
+    Without,
+    Words,
+    automaton,
+    members,
+    plain,
+)
 from constrain.grammar.json_schema.normal.few_values import few_words
 
 # How many steps counting may take: about a second.
@@ -19,6 +31,10 @@ _MOST_STEPS = 400_000
 
 # The same for finding out whether they run short, a tenth of that at most: if it is not clear, budgets take more care.
 _FEW_STEPS = 5_000
+
+# And for one beginning, while a text is read.
+_STEPS_AHEAD = 500
+_COMMON_CLASSES = 4
 
 _State = tuple[int, ...]
 
@@ -50,14 +66,41 @@ def runs_short(text: Text) -> bool:
         return True
 
 
+def few_strings(text: Text, most: int) -> frozenset[str] | None:
+    """All strings, if it is easily found that there are ``most`` at most."""
+    found: frozenset[str] | None = None
+    if isinstance(text, Words):
+        found = text.values
+    elif isinstance(text, Pattern) and is_finite(plain(text)):
+        found = _first_words(text, most + 1)
+    elif isinstance(text, Every):
+        for item in text.items:
+            inside = few_strings(item, most)
+            if inside is not None:
+                return frozenset(members(text, tuple(inside)))
+    elif isinstance(text, Some):
+        parts = [few_strings(item, most) for item in text.items]
+        known = [part for part in parts if part is not None]
+        found = frozenset().union(*known) if len(known) == len(parts) else None
+    return found if found is not None and len(found) <= most else None
+
+
+def _first_words(text: Text, most: int) -> frozenset[str] | None:
+    try:
+        return frozenset(few_words(text, most, _FEW_STEPS))
+    except LimitError:
+        return None
+
+
 def _words(text: Text) -> frozenset[str] | None:
     """All strings, if they are listed."""
     if isinstance(text, Words):
         return text.values
     if isinstance(text, Every):
         for item in text.items:
-            if isinstance(item, Words):
-                return frozenset(members(text, tuple(item.values)))
+            inside = _words(item)
+            if inside is not None:
+                return frozenset(members(text, tuple(inside)))
     if isinstance(text, Some):
         parts = [_words(item) for item in text.items]
         found = [part for part in parts if part is not None]
@@ -65,14 +108,40 @@ def _words(text: Text) -> frozenset[str] | None:
     return None
 
 
+class Beginnings:
+    """How the beginnings of the strings of a set go on."""
+
+    def __init__(self, text: Text) -> None:
+        self._words = _words(text)
+        self._combination = _Combination(text if self._words is None else Words(self._words))
+        self._known: dict[_State, bool] = {}
+
+    def has_more_than(self, count: int) -> bool:
+        """Whether there are more strings; True also where that is not clear."""
+        if self._words is not None:
+            return len(self._words) > count
+        return self._combination.count(count + 1, _MOST_STEPS) != count
+
+    def goes_on_in_few(self, beginning: str, most: int) -> bool:
+        """Whether fewer than ``most`` strings begin so; True also where that is not clear."""
+        if self._words is not None:
+            return True
+        *before, state = self._combination.path(beginning)
+        found = self._known.get(state)
+        if found is None:
+            found = self._known[state] = not self._combination.has_many(state, most, _STEPS_AHEAD)
+            if not found:
+                # More strings have a shorter beginning.
+                self._known.update(dict.fromkeys(before, False))
+        return found
+
+
 class _Combination:
     """The strings of a set, by way of the automata of the sets that it is made of."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
-        classes = byte_classes(plain(text))
-        self._bytes = [alike[0] for alike in classes]
-        self._sizes = [len(alike) for alike in classes]
+        self._classes = byte_classes(plain(text))
         self._places: dict[Text, int] = {}
         # The first one sees to it that everything is UTF-8, complements as well.
         self._automata = [Automaton(utf8.ANY_TEXT)]
@@ -80,6 +149,7 @@ class _Combination:
         self._after: dict[_State, list[tuple[_State, int]]] = {}
         self._is_end: dict[_State, bool] = {}
         self._add(text)
+        self.start: _State = (0,) * len(self._automata)
         self._rows: list[dict[int, list[int]]] = [{} for _ in self._automata]
         # The string is in all of some sets, and in what is made of others.
         self._needed, self._choices = {0}, list[Text]()
@@ -140,8 +210,8 @@ class _Combination:
             ways: dict[_State, int] = {}
             # Of all classes of bytes only few lead to different states.
             rows = [self._row(place, each) for place, each in enumerate(state)]
-            for then, bytes_alike in zip(zip(*rows, strict=True), self._sizes, strict=True):
-                ways[then] = ways.get(then, 0) + bytes_alike
+            for then, alike in zip(zip(*rows, strict=True), self._classes, strict=True):
+                ways[then] = ways.get(then, 0) + len(alike)
             known = self._after[state] = [(then, number) for then, number in ways.items() if self._is_alive(then)]
         return known
 
@@ -150,7 +220,7 @@ class _Combination:
         row = self._rows[place].get(state)
         if row is None:
             automaton = self._automata[place]
-            row = [automaton.step(state, byte) for byte in self._bytes]
+            row = [automaton.step(state, alike[0]) for alike in self._classes]
             if place in self._needed:
                 row = [_DEAD if automaton.is_dead(then) else then for then in row]
             self._rows[place][state] = row
@@ -159,24 +229,62 @@ class _Combination:
     def _is_alive(self, state: _State) -> bool:
         return _DEAD not in state and all(self._goes_on(text, state) for text in self._choices)
 
+    def _successors_by(self, state: _State, classes: Sequence[bytes]) -> Iterator[tuple[_State, int]]:
+        """The same by some classes of bytes only."""
+        for alike in classes:
+            byte = alike[0]
+            first = self._automata[0].step(state[0], byte)
+            if self._automata[0].is_dead(first):
+                continue
+            pairs = zip(self._automata, state, strict=True)
+            then = tuple([automaton.step(each, byte) for automaton, each in pairs])
+            if self._goes_on(self._text, then):
+                yield then, len(alike)
+
+    def path(self, beginning: str) -> list[_State]:
+        """The states to the end of a beginning."""
+        path = [self.start]
+        for byte in beginning.encode():
+            pairs = zip(self._automata, path[-1], strict=True)
+            path.append(tuple([automaton.step(each, byte) for automaton, each in pairs]))
+        return path
+
     def count(self, most: int, limit: int) -> int | None:
         """How many strings there are, or ``most`` if there are more; None if ``limit`` steps do not tell."""
         # Mostly there are so many that a few lengths are enough.
-        found = self._count(most, limit // 8, None)
-        return self._count(most, limit // 2, self._alive(limit // 2)) if found is None else found
+        found = self._count(self.start, most, limit // 8, None)
+        return self._count(self.start, most, limit // 2, self._alive(limit // 2)) if found is None else found
 
-    def _count(self, most: int, limit: int, alive: set[_State] | None) -> int | None:
+    def has_many(self, state: _State, most: int, limit: int) -> bool:
+        """Whether ``most`` strings go on from a state by common bytes; False if ``limit`` steps do not tell."""
+        common = sorted((each for each in self._classes if each[0] < 0x80), key=len, reverse=True)[:_COMMON_CLASSES]
+        found, layer = 0, {state: 1}
+        while layer:
+            found += sum(number for each, number in layer.items() if self._ends(each))
+            if found >= most:
+                return True
+            following: dict[_State, int] = {}
+            for each, number in layer.items():
+                limit -= len(common)
+                if limit <= 0:
+                    return False
+                for then, ways in self._successors_by(each, common):
+                    following[then] = following.get(then, 0) + number * ways
+            layer = following
+        return False
+
+    def _count(self, start: _State, most: int, limit: int, alive: set[_State] | None) -> int | None:
         """The same by way of some states only, if they are known."""
         found = 0
         # For each state how many strings lead to it, one length after the other.
-        layer = {(0,) * len(self._automata): 1}
+        layer = {start: 1}
         while layer:
             found += sum(number for state, number in layer.items() if self._ends(state))
             if found >= most:
                 return most
             following: dict[_State, int] = {}
             for state, number in layer.items():
-                limit -= len(self._bytes)
+                limit -= len(self._classes)
                 if limit <= 0:
                     return None
                 for then, ways in self._successors(state):
@@ -195,11 +303,11 @@ class _Combination:
 
     def _alive(self, limit: int) -> set[_State] | None:
         """The states from which a string can be ended; None if there are more than can be seen in ``limit`` steps."""
-        start = (0,) * len(self._automata)
+        start = self.start
         before: dict[_State, list[_State]] = {start: []}
         todo = [start]
         for state in todo:
-            limit -= len(self._bytes)
+            limit -= len(self._classes)
             if limit <= 0:
                 return None
             for then, _ in self._successors(state):

@@ -14,19 +14,22 @@ from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.layout import named_keys, other_keys
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Every, Text, Without, Words, contains, every, spelled, without
-from constrain.grammar.json_schema.normal.count_texts import runs_short
+from constrain.grammar.json_schema.normal.count_texts import few_strings, runs_short
 from constrain.grammar.json_schema.normal.few_values import members_of
 from constrain.grammar.json_schema.normal.key_classes import KeyClass, count_keys, is_inexhaustible, key_classes
 from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.normal.satisfiable import may_have_value
-from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder
+from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Behind
 from constrain.grammar.json_schema.text_dependent.many_members import MANY_MEMBERS, ManyMembers, Member
-from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, KeysOfClass, UniqueMembers
+from constrain.grammar.json_schema.text_dependent.unique_members import KeysOfClass, UniqueMembers
 from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
 from constrain.grammar.regular import EPSILON
 
 MAX_COUNTED = 10_000
 """Of so many keys or more in one class, an object is taken never to have all."""
+
+# Of so few keys each is a member of its own, where they may run out.
+_FEW_KEYS = 64
 
 # Of endlessly many keys so many are short, whatever pattern they follow.
 _ALWAYS_SHORT = 4
@@ -34,9 +37,8 @@ _ALWAYS_SHORT = 4
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """All that may follow the opening brace."""
-    if context.is_part and _has_others(context, node):
-        return _unique_tails(context, node)
-    if node.rules or node.some or node.low is not None or node.high is not None:
+    is_unique = context.is_part and _has_others(context, node)
+    if is_unique or node.rules or node.some or node.low is not None or node.high is not None:
         tails = _counting_tails(context, node)
     else:
         tails = _plain_tails(context, node)
@@ -194,13 +196,13 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     names = _named_members(context, node)
     if isinstance(names, Conflict):
         return names
-    others, further = _other_members(context, node)
+    others, further, keys = _other_members(context, node)
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value
     if len(names) + further < low:
         assert node.low is not None
         return Conflict(f"there are only {len(names) + further} names for {node.low}", node.low.pointer)
-    if others and (low - len(node.required) > 1 or any(one.meets for one in others)):
+    if others and not context.is_part and (low - len(node.required) > 1 or any(one.meets for one in others)):
         builder.needs_distinct_keys = True
     # Names that are still to come never are a reason to stop: with a maximum, every state knows its count.
     steps = _Steps(context, node, others, low, high)
@@ -213,7 +215,10 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     close = _close(context)
     position = len(names)
     todo = deque(states)
-    if others and high is not None and not node.some:
+    if others and keys is not None and not context.any_order:
+        tails = _unique_tails(context, node, steps, [(each, steps.before(position, each)) for each in states], keys)
+        todo.clear()
+    elif others and high is not None and not node.some:
         tails = _repeated_tails(
             context, others, [(state, steps.symbol(position, state)) for state in states], low, high
         )
@@ -221,11 +226,11 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     seen = set(states)
     while todo:
         state = todo.popleft()
-        if state.members >= low and not state.pending:
-            tails.append((close,) if state.is_empty else (steps.symbol(position, state), close))
+        if steps.may_end(state):
+            tails.append((*steps.before(position, state), close))
         for place, one in enumerate(others):
-            for then, right in steps.ways(position, state, one, place):
-                builder.add(steps.symbol(position, then), right)
+            for then, right in steps.ways(state, one, place):
+                builder.add(steps.symbol(position, then), (*steps.before(position, state), *right))
                 if then not in seen:
                     seen.add(then)
                     todo.append(then)
@@ -267,6 +272,8 @@ class _Steps:
         self._low = low
         self._high = high
         self._symbols = Symbols(context.builder, node.pointer, "the number and the patterns of members", MAX_PLACES)
+        # Of which states it is written what follows on them behind all names.
+        self._written: set[_State | None] = set()
 
     def symbol(self, position: int, state: _State) -> Symbol:
         """What leads to a state, before the name at ``position``."""
@@ -280,13 +287,51 @@ class _Steps:
                 after[state] = None
                 if not state.is_empty:
                     self._context.builder.add(self.symbol(position + 1, state), (self.symbol(position, state),))
-            for then, right in self.ways(position, state, one):
+            for then, right in self.ways(state, one):
                 after[then] = None
-                self._context.builder.add(self.symbol(position + 1, then), right)
+                self._context.builder.add(self.symbol(position + 1, then), (*self.before(position, state), *right))
         return list(after)
 
-    def ways(self, position: int, state: _State, one: _Member, place: int = -1) -> Iterator[tuple[_State, Right]]:
-        """The states after a member, and how each is reached; ``place``: of those without a name, which it is."""
+    def before(self, position: int, state: _State) -> Right:
+        """What leads to a state, before the name at ``position``: nothing if there is no member yet."""
+        return () if state.is_empty else (self.symbol(position, state),)
+
+    def may_end(self, state: _State) -> bool:
+        """Whether the members may be all."""
+        return state.members >= self._low and not state.pending
+
+    def behind(self, state: _State, close: Symbol) -> list[Right]:
+        """One more member behind all names, and what must still come, from left to right."""
+        symbols = self._symbols
+        rights: list[Right] = []
+        # None stands for the state itself, which the others may lead back to.
+        todo: list[_State | None] = [None]
+        seen: set[_State] = set()
+        has_end = False
+        for each in todo:
+            ways = [way for place, one in enumerate(self._others) for way in self.ways(each or state, one, place)]
+            if not self._some:
+                # What is needed besides is more of the same.
+                return [(*right, close) for _, right in ways]
+            is_new = each is not None and each not in self._written
+            for then, right in ways:
+                whole = (*right, symbols.symbol((-1, then)))
+                if each is None:
+                    rights.append(whole)
+                elif is_new:
+                    self._context.builder.add(symbols.symbol((-1, each)), whole)
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
+            if each is not None and self.may_end(each):
+                has_end = True
+                if is_new:
+                    self._context.builder.add(symbols.symbol((-1, each)), (close,))
+            self._written.add(each)
+        return rights if has_end else []
+
+    def ways(self, state: _State, one: _Member, place: int = -1) -> Iterator[tuple[_State, Right]]:
+        """The states after a member, and what it is; ``place``: of those without a name, which it is."""
         if self._high is not None and state.members >= self._high:
             return
         used = state.used
@@ -295,7 +340,6 @@ class _Steps:
                 return
             used = (*used[:place], used[place] + 1, *used[place + 1 :])
         count = state.members + 1 if self._high is not None else min(state.members + 1, self._low)
-        before: Right = () if state.is_empty else (self.symbol(position, state),)
         key = one.first_key if state.is_empty else one.next_key
         meets = [index for index in one.meets if index in state.pending]
         for size in range(len(meets) + 1):
@@ -307,7 +351,7 @@ class _Steps:
                 if value is not None:
                     pending = state.pending.difference(met)
                     then = _State(count, pending, self._still_counted(used, pending), False)
-                    yield then, (*before, key, value)
+                    yield then, (key, value)
 
     def _still_counted(self, used: tuple[int, ...], pending: frozenset[int]) -> tuple[int, ...]:
         """The numbers of keys that were used, where they still matter."""
@@ -317,40 +361,55 @@ class _Steps:
         return tuple(0 if pending.isdisjoint(one.meets) else count for count, one in pairs)
 
 
-def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], int]:
-    """The keys without a name in the schema, class by class; and how many there are, up to where that matters."""
+_Unique = list[tuple[_Member, KeysOfClass | None]]
+"""Members whose keys the rules keep unique: each with what they need to know of its keys; None if that is nothing."""
+
+
+def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], int, _Unique | None]:
+    """The keys without a name in the schema, class by class; and how many there are, up to where that matters.
+
+    Where rules have to keep them unique, these members once more, with those of small classes one by one.
+    """
     names = frozenset(filter(is_text, {**node.properties, **node.required}))
-    layout, lexeme = context.layout, context.builder.distinct_key
+    layout, builder = context.layout, context.builder
     classes = key_classes(node)
     possible = [each for each in classes if _has_value(context, each[1])]
     further = _count_further(possible, 0 if node.low is None else node.low.value - len(node.required))
     counts = _counts_that_matter(context, node, possible)
+    endless = [is_inexhaustible(keys) for keys, _, _ in possible]
+    # Where a key of any kind may come, there is always another one; but at times there may only be keys of one class.
+    may_be_of_one_class = node.some and (node.high is not None or any(most is not None for most in counts))
+    is_limited = not all(endless) and bool(may_be_of_one_class or len(possible) < len(classes))
     rest = without(Words(names)) if names else every()
     members: list[_Member] = []
-    scarce: list[_Member] = []
-    for (keys, handle, meets), most in zip(possible, counts, strict=True):
+    unique: _Unique = []
+    for (keys, handle, meets), most, is_endless in zip(possible, counts, endless, strict=True):
         if most == 0:
             continue
+        words = few_strings(keys, _FEW_KEYS) if is_limited and not context.is_part and not is_endless else None
+        lexeme = builder.lexeme if context.is_part or words is not None else builder.distinct_key
         if keys == rest:
             first, following = other_keys(layout, sorted(names))
         else:
             first, following = layout.keys(partial(spelled, keys))
         members.append(_Member(lexeme(first, "key"), lexeme(following, "key"), handle, meets, False, most))
-        is_endless = is_inexhaustible(keys)
-        if not is_endless:
-            scarce.append(members[-1])
+        if words is None:
+            # Of endlessly many keys the engine sees to it that none comes twice, and that is all.
+            is_free = is_endless and not context.is_part
+            unique.append((members[-1], None if is_free else KeysOfClass(keys, not context.is_part, is_endless)))
+        for word in sorted(filter(is_text, words or ())):
+            first, following = named_keys(layout, word)
+            one = _Member(
+                builder.own_lexeme(first, word), builder.own_lexeme(following, word), handle, meets, False, 1, word
+            )
+            unique.append((one, None))
+        if context.is_part or words is not None:
+            continue
         if further > _ALWAYS_SHORT and keys != rest:
-            context.builder.run_short_of_keys(_AreScarce(None))
+            builder.run_short_of_keys(_AreScarce(None))
         elif not is_endless:
-            context.builder.run_short_of_keys(_AreScarce(_without_words(keys)))
-    if node.some and (node.high is not None or any(most is not None for most in counts)):
-        # At times there may only be keys of one class.
-        for one in scarce:
-            context.builder.limit_keys((one.first_key, one.next_key))
-    elif len(possible) < len(classes) and scarce:
-        # Where a key of any kind may come, there is always another one.
-        context.builder.limit_keys(key for one in members for key in (one.first_key, one.next_key))
-    return members, further
+            builder.run_short_of_keys(_AreScarce(_without_words(keys)))
+    return members, further, unique if is_limited or context.is_part else None
 
 
 @dataclass(frozen=True)
@@ -415,11 +474,11 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
     names = _named_members(context, node)
     if isinstance(names, Conflict):
         return names
-    others, _ = _other_members(context, node)
-    if not names or (len(names) == 1 and not others):
+    others, _, keys = _other_members(context, node)
+    if keys is None and (not names or (len(names) == 1 and not others)):
         return tails
-    order = _any_order(context, node, names, others)
-    members = context.unfolded(order, node.pointer)
+    order = _any_order(context, node, [*names, *others] if keys is None else [*names, *(one for one, _ in keys)])
+    members = context.unfolded(order if keys is None else _unique(context, order, keys), node.pointer)
     nothing_inside = (context.builder.lexeme(context.layout.close_object),)
     for tail in tails:
         if tail != nothing_inside:
@@ -427,14 +486,14 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
     return [*(tail for tail in tails if tail == nothing_inside), (members,)]
 
 
-def _any_order(context: Context, node: ObjectNode, names: list[_Member], others: list[_Member]) -> AnyOrder:
-    order = AnyOrder(
-        None if context.layout.close_object is EPSILON else _close(context),
-        0 if node.low is None else node.low.value,
-        None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value,
-        len(node.some),
-    )
-    for position, one in enumerate((*names, *others)):
+def _any_order(context: Context, node: ObjectNode, members: list[_Member], before: int = 0) -> AnyOrder:
+    """Some members, before which there may be ``before`` others."""
+    high = None if node.high is None else node.high.value
+    if high is not None and before + len(members) <= high and all(one.name is not None for one in members):
+        high = None
+    close = None if context.layout.close_object is EPSILON else _close(context)
+    order = AnyOrder(close, 0 if node.low is None else node.low.value, high, len(node.some))
+    for one in members:
         for size in range(len(one.meets) + 1):
             for met in combinations(one.meets, size):
                 handle = one.handle
@@ -443,7 +502,7 @@ def _any_order(context: Context, node: ObjectNode, names: list[_Member], others:
                 value = context.member(one.name, handle)
                 if value is not None:
                     order.add_way(one.first_key, one.next_key, value, met)
-        order.end_member(named=position < len(names), required=one.required, most=one.most)
+        order.end_member(named=one.name is not None, required=one.required, most=one.most)
     return order
 
 
@@ -457,42 +516,37 @@ def _has_others(context: Context, node: ObjectNode) -> bool:
     return any(_has_value(context, handle) for _, handle, _ in key_classes(node))
 
 
-def _unique_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
-    """Members with and without a name, whose rules see to it that no key comes twice."""
-    builder, layout = context.builder, context.layout
-    names = _named_members(context, node)
-    if isinstance(names, Conflict):
-        return names
-    if node.some:
-        where = node.some[0].value[0].pointer if node.some[0].value else node.pointer
-        context.refuse("what some key must be, beside keys without a name, is not supported within a text", where)
-    low = 0 if node.low is None else node.low.value
-    others: list[_Member] = []
-    keys: dict[int, KeysOfClass] = {}
-    further = 0
-    for each, handle, _ in key_classes(node):
-        if not _has_value(context, handle):
-            continue
-        count = None if is_inexhaustible(each) else count_keys(each, MOST_COUNTED)
-        if count == 0:
-            continue
-        first, following = (builder.lexeme(key, "key") for key in layout.keys(partial(spelled, each)))
-        keys[len(names) + len(others)] = KeysOfClass(each, None if count == MOST_COUNTED else count)
-        others.append(_Member(first, following, handle, (), False, None))
-        further += MOST_COUNTED if count is None else count
-    if len(names) + further < low:
-        assert node.low is not None
-        return Conflict(f"there are only {len(names) + further} names for {node.low}", node.low.pointer)
-    if node.low is not None and low > len(node.required) + 1 and further < low and not context.any_order:
-        context.refuse(f"{node.low} beside so few keys without a name is not supported within a text", node.low.pointer)
-    order = _any_order(context, node, names, others)
+def _unique(context: Context, order: AnyOrder, keys: _Unique) -> AnyOrder | UniqueMembers:
+    """Members in any order whose keys are unique; ``keys`` are those of the last of them."""
+    first = len(order.named) - len(keys)
+    classes = {place: each for place, (_, each) in enumerate(keys, first) if each is not None}
+    if not classes:
+        return order
     context.makes_lexemes = True
-    members = context.unfolded(UniqueMembers(order, keys, layout, in_order=not context.any_order), node.pointer)
-    # What it derives at least, which tells whether it derives anything.
-    close: Right = (_close(context),)
-    required = [(one.first_key, context.value(one.handle)) for one in names if one.required]
-    any_one = [[(one.first_key, context.value(one.handle))] for one in (*names, *others)]
-    for least in [required] if required else any_one:
-        builder.add(members, (*(symbol for pair in least for symbol in pair if symbol is not None), *close))
-    empty = [close] if low == 0 and not node.required else []
-    return [*empty, *([(members,)] if node.high is None or node.high.value > 0 else [])]
+    return UniqueMembers(order, classes, context.layout)
+
+
+def _unique_tails(
+    context: Context, node: ObjectNode, steps: _Steps, before: list[tuple[_State, Right]], keys: _Unique
+) -> list[Right]:
+    """Members behind those with a name, whose rules see to it that no key comes twice."""
+    builder, close = context.builder, _close(context)
+    template = _unique(
+        context, _any_order(context, node, [one for one, _ in keys], len({**node.properties, **node.required})), keys
+    )
+    is_closed = context.layout.close_object is not EPSILON
+    tails: list[Right] = []
+    for state, right in before:
+        # They are not followed, but tell whether anything is derived.
+        least = steps.behind(state, close)
+        if steps.may_end(state) and (state.is_empty or not is_closed):
+            tails.append((*right, close))
+        elif steps.may_end(state):
+            least.append((close,))
+        if least:
+            known = state.members, sum(1 << index for index in state.pending), state.is_empty
+            members = context.unfolded(Behind(template, known), node.pointer)
+            tails.append((*right, members))
+            for each in least:
+                builder.add(members, each)
+    return tails

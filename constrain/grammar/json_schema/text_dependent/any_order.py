@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from constrain.grammar.ir import NEVER, Symbol
 from constrain.grammar.rules_on_demand import (
@@ -45,6 +45,21 @@ class Members(NamedTuple):
     counts: tuple[int, ...]
     """How many keys were used of each set that may run out before its demands are met."""
     is_empty: bool
+
+
+Before = tuple[int, int, bool]
+"""What members before come to: :attr:`Members.members`, ``pending`` and ``is_empty``."""
+
+
+class MembersTemplate(Protocol):
+    """A template of the members of one object."""
+
+    @property
+    def may_open(self) -> bool:
+        """Whether the automaton may have open branches."""
+
+    def begin(self, unfolding: UnfoldedAutomata, before: Before | None = None) -> tuple[Automaton, Hashable]:
+        """The automaton for a compiled grammar, and its first state."""
 
 
 class AnyOrder:
@@ -87,10 +102,23 @@ class AnyOrder:
         self.required.append(required)
         self.most.append(most)
 
+    def begin(self, unfolding: UnfoldedAutomata, before: Before | None = None) -> tuple[Automaton, Hashable]:
+        """The automaton for a compiled grammar, and its first state, behind others if there are any."""
+        automaton = MembersInAnyOrder(self, unfolding.is_usable)
+        return automaton, automaton.start(before)
+
+
+class Behind:
+    """The members of one object that come behind others."""
+
+    def __init__(self, template: MembersTemplate, before: Before) -> None:
+        self._template = template
+        self._before = before
+        self.may_open = template.may_open
+
     def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
-        automaton = MembersInAnyOrder(self, unfolding.is_usable)
-        return automaton, automaton.start()
+        return self._template.begin(unfolding, self._before)
 
 
 class MembersInAnyOrder:
@@ -114,9 +142,10 @@ class MembersInAnyOrder:
         self._may_fail = order.high is not None or order.demands > 0
         self._fewest_further = lru_cache(maxsize=10_000)(self._count_fewest)
 
-    def start(self) -> Members:
+    def start(self, before: Before | None) -> Members:
         """The state before the first member."""
-        return Members(0, 0, (1 << self._order.demands) - 1, (0,) * len(self._place), True)
+        count, pending, is_empty = before or (0, (1 << self._order.demands) - 1, True)
+        return Members(0, count, pending, (0,) * len(self._place), is_empty)
 
     def edges(self, state: Members) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on, each with its edge."""
@@ -176,6 +205,13 @@ class MembersInAnyOrder:
     def least_behind(self, state: Members, edge: int, costs: Costs) -> int:
         """No branch is open."""
         raise AssertionError("no branch is open")
+
+    def needed_of_any(self, state: Members) -> int:
+        """How many more members there must be, if some of them may be any; 0 if just those that are required."""
+        if not state.pending and self._order.low - state.members <= (self._required & ~state.used).bit_count():
+            return 0
+        fewest = self._fewest_further(state.used, state.pending, state.counts)
+        return NEVER if fewest is None else max(self._order.low - state.members, fewest)
 
     def _can_end(self, state: Members) -> bool:
         """Whether what is missing in a state fits in.

@@ -1,8 +1,9 @@
 """Members with keys of which each may come once, as an automaton whose states hold the keys that an object has so far.
 
-Where a JSON value is the whole text, the engine reads the keys beside the grammar.  Within a longer text nothing tells
-it where a value begins, so there the rules themselves say it: which key it was becomes known where a key ends, and the
-lexeme of the next key leaves it out.
+Which key it was becomes known where a key ends, and the lexeme of the next key leaves it out.  So it is within a longer
+text, where nothing tells the engine where a JSON value begins.  Where a value is the whole text, the engine reads the
+keys beside the grammar, and the rules see to what it does not: that a new key is left.  There the states hold only the
+keys behind whose beginnings an object may have all there are.
 """
 
 from __future__ import annotations
@@ -10,32 +11,37 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from constrain.errors import LimitError
 from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
-from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
 from constrain.grammar.json_schema.lexical.strings import Spelling
-from constrain.grammar.json_schema.lexical.texts import GrowingWords, Text, contains, spelled
-from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Members, MembersInAnyOrder
+from constrain.grammar.json_schema.lexical.texts import GrowingWords, Text, spelled
+from constrain.grammar.json_schema.normal.count_texts import Beginnings
+from constrain.grammar.json_schema.normal.few_values import few_words
+from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Before, Members, MembersInAnyOrder
 from constrain.grammar.persistent import PersistentSet
 from constrain.grammar.regular import Regular, complement, intersect
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata
 
 MOST_COUNTED = 10_000
-"""Of so many keys or more in one class, an object is taken never to have all."""
+"""Of so many keys or more with the same beginning, an object is taken never to have all."""
 
 
 class KeysOfClass(NamedTuple):
     """The keys of a member without a name."""
 
     keys: Text
-    most: int | None
-    """How many there are; None for too many to use up."""
+    is_marked: bool
+    """Whether the engine sees to it that none comes twice."""
+    is_endless: bool
+    """Whether every beginning of a key goes on to endlessly many."""
 
 
 class _State(NamedTuple):
     members: Members
-    seen: PersistentSet[str]
-    """The keys without a name in the schema."""
+    seen: tuple[PersistentSet[str], ...]
+    """Of each class, the keys that are left out."""
 
 
 class _Value(NamedTuple):
@@ -43,7 +49,7 @@ class _Value(NamedTuple):
 
     members: Members
     """Before the key."""
-    seen: PersistentSet[str]
+    seen: tuple[PersistentSet[str], ...]
     """With the key."""
     way: int
 
@@ -53,6 +59,8 @@ class _Ahead(NamedTuple):
 
     members: Members
     way: int
+    n_seen: int
+    """How many keys are left out, that one included."""
 
 
 class UniqueMembers:
@@ -66,33 +74,31 @@ class UniqueMembers:
         By member, for those without a name.
     layout : Layout
         How keys are written.
-    in_order : bool
-        Whether named members come in their order, and others behind them.
     """
 
     may_open = True
 
-    def __init__(self, order: AnyOrder, keys: dict[int, KeysOfClass], layout: Layout, *, in_order: bool) -> None:
+    def __init__(self, order: AnyOrder, keys: dict[int, KeysOfClass], layout: Layout) -> None:
         self.order = order
         self.keys = keys
         self.layout = layout
-        self.in_order = in_order
 
-    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
-        """The automaton for a compiled grammar, and its first state."""
+    def begin(self, unfolding: UnfoldedAutomata, before: Before | None = None) -> tuple[Automaton, Hashable]:
+        """The automaton for a compiled grammar, and its first state, behind others if there are any."""
         members = MembersInAnyOrder(self.order, unfolding.is_usable)
-        return _Automaton(self, members, unfolding), _State(members.start(), PersistentSet())
+        return _Automaton(self, members, unfolding), _State(members.start(before), (PersistentSet(),) * len(self.keys))
 
 
 class _Automaton:
     def __init__(self, template: UniqueMembers, members: MembersInAnyOrder, unfolding: UnfoldedAutomata) -> None:
         self._order = template.order
         self._keys = template.keys
+        self._places = {member: place for place, member in enumerate(template.keys)}
         self._layout = template.layout
-        self._in_order = template.in_order
         self._members = members
         self._unfolding = unfolding
-        self._required = [member for member, required in enumerate(template.order.required) if required]
+        self._known_beginnings: dict[Text, Beginnings] = {}
+        self._words: dict[tuple[int, int], list[Symbol]] = {}
 
     def edges(self, state: _State | _Value | _Ahead) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on; an edge is the number of a way."""
@@ -113,32 +119,22 @@ class _Automaton:
         result: list[Edge] = []
         for right, edge, _ in further:
             member = ways[edge].member
-            if self._in_order and not self._is_next(member, inner.used, seen):
-                continue
             if member not in self._keys:
                 result.append((right, edge, 0))
                 if self._order.close is None and self._members.may_end(self._members.follow(inner, edge)):
                     ends.append(right)
                 continue
-            key = self._key(member, right[0], seen, inner.is_empty)
+            key = self._key(member, right[0], seen[self._places[member]], inner.is_empty)
             if key is not None:
                 result.append(((key,), edge, OPEN))
         return ends, result
-
-    def _is_next(self, member: int, used: int, seen: PersistentSet[str]) -> bool:
-        """Whether a member may follow on those that were used, in order."""
-        if len(seen) and member not in self._keys:
-            return False
-        if member not in self._keys and used >> member:
-            return False
-        return all(used >> required & 1 for required in self._required if required < member)
 
     def _key(self, member: int, key: Symbol, seen: PersistentSet[str], is_empty: bool) -> Symbol | None:
         """The keys of a member without those that are there; None if none is left."""
         if not len(seen):
             return key
-        keys, most = self._keys[member]
-        if most is not None and sum(contains(keys, name) for name in seen) >= most:
+        keys, is_marked, is_endless = self._keys[member]
+        if not is_endless and not self._beginnings(keys).has_more_than(len(seen)):
             return None
         main = self._layout.key_spelling
         tree: GrowingTree = seen.derived(lambda: GrowingTree(main.text), _add)
@@ -147,53 +143,107 @@ class _Automaton:
         def spell(spelling: Spelling) -> Regular:
             return intersect(spelled(keys, spelling), complement(spelled(words, spelling)))
 
-        return self._unfolding.lexeme(self._layout.keys(spell)[0 if is_empty else 1], "key")
+        language = self._layout.keys(spell)[0 if is_empty else 1]
+        return (self._unfolding.key if is_marked else self._unfolding.lexeme)(language, "key")
 
-    def follow(self, state: _State | _Value, edge: int) -> Hashable:
+    def follow(self, state: _State | _Value | _Ahead, edge: int) -> Hashable:
         """The state behind an edge; behind a key, what a mask may take for it."""
         if isinstance(state, _Value):
             return _State(self._members.follow(state.members, edge), state.seen)
+        assert isinstance(state, _State)
         if self._members.ways[edge].member in self._keys:
-            return _Ahead(state.members, edge)
+            return _Ahead(state.members, edge, sum(map(len, state.seen)) + 1)
         return _State(self._members.follow(state.members, edge), state.seen)
 
     def close(self, state: _State, edge: int, text: TextBefore) -> Hashable:
         """The state behind the key that the text ends with."""
-        return _Value(state.members, state.seen.plus(self._layout.last_key(text)), edge)
+        member = self._members.ways[edge].member
+        key = self._layout.last_key(text)
+        seen, place = state.seen, self._places[member]
+        if self._is_left_out(self._keys[member], key):
+            seen = (*seen[:place], seen[place].plus(key), *seen[place + 1 :])
+        return _Value(state.members, seen, edge)
+
+    def _is_left_out(self, of_class: KeysOfClass, key: str) -> bool:
+        """Whether the lexemes of further keys have to leave a key out."""
+        return not of_class.is_marked or self._beginnings(of_class.keys).goes_on_in_few(key, MOST_COUNTED)
+
+    def _beginnings(self, keys: Text) -> Beginnings:
+        known = self._known_beginnings.get(keys)
+        if known is None:
+            known = self._known_beginnings[keys] = Beginnings(keys)
+        return known
 
     def least(self, state: _State | _Value | _Ahead, costs: Costs) -> int:
         """What the members cost that must still come."""
-        if not isinstance(state, _State):
-            return self._behind_key(state.members, state.way, costs)
-        if not state.members.is_empty:
-            return self._rest(state.members, costs)
-        _, further = self.edges(state)
+        if isinstance(state, _Ahead):
+            return self._behind_key(state.members, state.way, state.n_seen, costs)
+        count = sum(map(len, state.seen))
+        if isinstance(state, _Value):
+            return self._behind_key(state.members, state.way, count, costs)
+        if not state.members.is_empty and self._members.needed_of_any(state.members) == 0:
+            return self._members.least(state.members, costs)
         cheapest = NEVER
-        for right, edge, kind in further:
+        for right, edge, kind in self.edges(state)[1]:
             if kind & OPEN:
-                behind = self._behind_key(state.members, edge, costs)
+                behind = self._behind_key(state.members, edge, count + 1, costs)
             else:
-                behind = self._rest(self._members.follow(state.members, edge), costs)
+                behind = self._rest(self._members.follow(state.members, edge), count, costs)
             cheapest = min(cheapest, costs.right(right) + behind)
         return cheapest
 
     def least_behind(self, state: _State | _Ahead, edge: int, costs: Costs) -> int:
         """The same behind a key, whatever it is, or behind a value that a mask looks ahead to."""
         if isinstance(state, _Ahead):
-            return self._rest(self._members.follow(state.members, edge), costs)
-        return self._behind_key(state.members, edge, costs)
+            return self._rest(self._members.follow(state.members, edge), state.n_seen, costs)
+        return self._behind_key(state.members, edge, sum(map(len, state.seen)) + 1, costs)
 
-    def _behind_key(self, members: Members, way: int, costs: Costs) -> int:
-        """What the value of a way costs, and what must follow."""
-        return costs.of(self._members.ways[way].value) + self._rest(self._members.follow(members, way), costs)
+    def _behind_key(self, members: Members, way: int, count: int, costs: Costs) -> int:
+        """What the value of a way costs, and what must follow; ``count`` keys are left out then."""
+        return costs.of(self._members.ways[way].value) + self._rest(self._members.follow(members, way), count, costs)
 
-    def _rest(self, members: Members, costs: Costs) -> int:
-        """What must follow behind a member."""
-        missing = sum(not members.used >> each & 1 for each in self._required)
-        if members.pending or members.members + missing < self._order.low:
-            # Further keys would be needed, which cost the more the more of them there are already.
+    def _rest(self, members: Members, count: int, costs: Costs) -> int:
+        """What must follow behind a member, if ``count`` keys are left out."""
+        needed = self._members.needed_of_any(members)
+        if needed == 0:
+            return self._members.least(members, costs)
+        if needed >= NEVER:
             return NEVER
-        return self._members.least(members, costs)
+        close = 0 if self._order.close is None else costs.of(self._order.close)
+        return close + needed * self._dearest(count + needed, bool(members.pending), costs)
+
+    def _dearest(self, count: int, is_pending: bool, costs: Costs) -> int:
+        """What is enough for one more member, if there are ``count`` keys in the end.
+
+        The more keys are left out, the more the next one costs.
+        """
+        known: dict[tuple[int, bool], int] = costs.known.setdefault(self, {})
+        price = known.get((count, is_pending))
+        if price is None:
+            prices: list[int] = []
+            always: list[int] = []
+            for way in self._members.ways:
+                of_class = self._keys.get(way.member)
+                lexemes = [way.next_key] if of_class is None else self._cheap_keys(way.member, of_class.keys, count)
+                prices.append(min(max(map(costs.of, lexemes), default=NEVER) + costs.of(way.value), NEVER))
+                if not self._order.named[way.member] and (of_class is None or len(lexemes) >= count):
+                    always.append(prices[-1])
+            # Of a class with as many keys there is always one.
+            price = min(always) if always and not is_pending else max(prices, default=NEVER)
+            known[count, is_pending] = price
+        return price
+
+    def _cheap_keys(self, member: int, keys: Text, count: int) -> list[Symbol]:
+        """The lexemes of ``count`` keys that are short, or of all there are."""
+        known = self._words.get((member, count))
+        if known is None:
+            try:
+                words = few_words(keys, count)
+            except LimitError:
+                words = []
+            known = [self._unfolding.lexeme(named_keys(self._layout, word)[1], "key") for word in words]
+            self._words[member, count] = known
+        return known
 
 
 def _add(tree: GrowingTree, name: str, is_new: bool) -> GrowingTree:
