@@ -437,13 +437,67 @@ def test_objects_that_name_members_have_no_others_unless_the_schema_says_so() ->
 def test_strings_without_some_texts() -> None:
     schema = {
         "type": "object",
-        "properties": {"s": {"type": "string"}, "e": {"enum": ["ok", "a<b"]}, "p": {"type": "string", "pattern": "<"}},
+        "properties": {
+            "s": {"type": "string"},
+            "e": {"enum": ["ok", "a<b"]},
+            "p": {"type": "string", "pattern": "^[<>]{2}$"},
+            "f": {"type": "string", "format": "uri-template"},
+        },
     }
     format = {"type": "json_schema", "json_schema": schema, "excludes": ["<"]}
     grammar = compiled(format)
-    assert fits(grammar, '{"s": "x>", "e": "ok", "p": "<"}')
-    assert not begins(grammar, '{"s": "<')
-    assert not begins(grammar, '{"e": "a<')
+    assert fits(grammar, '{"s": "x>", "e": "ok", "p": ">>", "f": "a>"}') == fits(grammar, '{"f": "a>"}')
+    assert fits(grammar, '{"s": "x>", "e": "ok", "p": ">>"}')
+    # It is about what is written.
+    assert fits(grammar, r'{"p": "\u003c>"}')
+    for text in ('{"s": "<', '{"e": "a<', '{"p": "<', '{"p": "><'):
+        assert not begins(grammar, text)
+
+
+@pytest.mark.parametrize("style", ["json", "kimi_k3_xml"])
+@pytest.mark.parametrize(
+    ("schema", "kept", "left_out"),
+    [
+        ({"type": "string", "pattern": "^x[xyz]*$"}, ["x", "xxyx"], ["xyz", "xxzy", "y"]),
+        ({"type": "string", "format": "email"}, ["a@b.example"], ["yz@b.example", "a"]),
+        ({"type": "string", "minLength": 2, "maxLength": 4}, ["zz", "zxyx"], ["x", "xyz", "xxxxx"]),
+        ({"anyOf": [{"const": "yz"}, {"const": "y"}]}, ["y"], ["yz"]),
+        ({"type": "string", "allOf": [{"pattern": "z"}, {"pattern": "y"}]}, ["z-y"], ["yz", "zy", "z"]),
+    ],
+)
+def test_excluded_texts_occur_in_no_kind_of_string(
+    style: str, schema: dict[str, Any], kept: list[str], left_out: list[str]
+) -> None:
+    is_json = style == "json"
+    tool = {"type": "object", "properties": {"k": schema}, "required": ["k"]}
+    format = {"type": "json_schema", "json_schema": tool, "style": style, "excludes": ["yz", "zy"]}
+    grammar = compiled(format)
+    opening, end = ('{"k":"', '"}') if is_json else (KIMI_KEY.format("k") + 'type="string"<|sep|>', KIMI_END)
+    for text in kept:
+        assert fits(grammar, opening + text + end)
+    for text in left_out:
+        assert not fits(grammar, opening + text + end)
+
+
+@pytest.mark.parametrize("name", ["hostname", "idn-hostname"])
+def test_texts_that_host_names_hold_cannot_be_excluded_from_them(name: str) -> None:
+    format = {"type": "json_schema", "json_schema": {"type": "string", "format": name}}
+    assert fits(compiled({**format, "excludes": ["<a>"]}), '"a.example"')
+    with pytest.raises(SchemaError, match=f"'{name}' is not supported where texts are excluded that names may hold"):
+        compiled({**format, "excludes": ["<a>", "a.ex"]})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"patternProperties": {"^[a-z]*$": {"type": "integer"}}, "additionalProperties": False},
+        {"propertyNames": {"pattern": "^[a-z]*$"}, "additionalProperties": {"type": "integer"}},
+    ],
+)
+def test_excluded_texts_occur_in_no_key(schema: dict[str, Any]) -> None:
+    grammar = compiled({"type": "json_schema", "json_schema": {"type": "object", **schema}, "excludes": ["zzz"]})
+    assert fits(grammar, '{"azz":1,"zzb":2}')
+    assert not fits(grammar, '{"azzzb":1}')
 
 
 # -- styles ----------------------------------------------------------------------------------------
@@ -458,6 +512,7 @@ ARGUMENTS = {
     },
     "required": ["city"],
 }
+KIMI_KEY, KIMI_END = '<|open|>argument key="{}" ', "<|close|>argument<|sep|>"
 # Each argument as it is written.
 WRITTEN = {
     "qwen_xml": [
@@ -798,3 +853,16 @@ def test_the_pieces_of_long_stops_are_counted() -> None:
     tag = {"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": stops}
     with pytest.raises(constrain.LimitError, match="steps"):
         constrain.Grammar.from_structural_tag(tag)
+
+
+def test_names_in_the_style_of_kimi_k3_are_written_as_attributes() -> None:
+    schema = {"type": "object", "properties": {'a"b&c<d': {"type": "string"}}, "required": ['a"b&c<d']}
+    format = {"type": "json_schema", "json_schema": schema, "style": "kimi_k3_xml"}
+    value = 'type="string"<|sep|>x' + KIMI_END
+    # A text that is excluded is looked for in what is written.
+    for excludes in ([], ['"']):
+        grammar = compiled({**format, "excludes": excludes})
+        assert fits(grammar, KIMI_KEY.format("a&quot;b&amp;c<d") + value)
+        assert not begins(grammar, KIMI_KEY.format('a"b'))
+    with pytest.raises(ConstrainError, match="no text"):
+        compiled({**format, "excludes": ["&"]})

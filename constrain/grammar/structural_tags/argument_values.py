@@ -145,7 +145,7 @@ class ArgumentWriter:
     space : Regular
         White space, where any may stand.
     excludes : tuple of str
-        What no string without a pattern, and no key, may hold.
+        What no string, and no key, may hold.
     tokens : tuple of str
         Special tokens among what stands around values: they stand for themselves.
     """
@@ -318,19 +318,17 @@ class ArgumentWriter:
     def _body(self, node: StringNode) -> Regular:
         """The strings of a node."""
         if node.values is not None:
-            values = [value for value in node.values if is_text(value)]
-            kept = [value for value in values if not any(each in value for each in self._excludes)]
-            body = prefix_tree(kept)
+            body = prefix_tree([value for value in node.values if is_text(value)])
         elif not node.terms:
             body = ANY_TEXT if node.low is None and node.high is None else plain(text_of(node))
-            if self._excludes:
-                body = intersect(body, complement(occurs_in(self._excludes)))
         else:
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
             if irregular is not None:
                 self.refuse(f"{irregular.text} is supported in JSON only", irregular.pointer)
                 return ANY_TEXT
             body = plain(text_of(node))
+        if self._excludes:
+            body = intersect(body, complement(occurs_in(self._excludes)))
         return _within_lines(body) if self._style.string_lines and body is not ANY_TEXT else body
 
     def why_nothing(self, handle: Handle) -> Conflict:

@@ -323,10 +323,17 @@ class RuleWriter:
         spelling = notation.spelling
         if isinstance(node, StringNode) and node.values is None and node.terms:
             self._formats.update([term.text.name for term in node.terms if type(term.text) is Format])
+            is_alone = len(node.terms) == 1 and node.low is None and node.high is None
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
+            name = irregular or next((term for term in node.terms if term.text == HOST_NAME), None)
+            if name is not None and spelling.cuts_names:
+                self.refuse(f"{name.text} is not supported where texts are excluded that names may hold", name.pointer)
             if irregular is not None:
                 where = irregular.pointer
-                is_alone = len(node.terms) == 1 and node.low is None and node.high is None
+                if spelling.cuts_names:
+                    self.refuse(
+                        f"{irregular.text} is not supported where texts are excluded that names may hold", where
+                    )
                 if is_alone and isinstance(irregular.text, Format):
                     self.note("how long labels are in Punycode, and that they are in form C, is not enforced", where)
                     a_labels = self._names_with_a_labels(HostNames(self.builder, opened, spelling))
@@ -334,7 +341,7 @@ class RuleWriter:
                 self.refuse(f"{irregular.text} beside other assertions about the string is not supported", where)
                 node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
             if any(term.text == HOST_NAME for term in node.terms):
-                if len(node.terms) == 1 and node.low is None and node.high is None:
+                if is_alone:
                     names = HostNames(self.builder, opened, spelling)
                     return self.builder.choice([(names.plain(),), (self._names_with_a_labels(names),)])
                 where = next(term.pointer for term in node.terms if term.text == HOST_NAME)
