@@ -262,6 +262,11 @@ def test_the_parts_of_a_long_text_are_read_again() -> None:
 
 def test_options() -> None:
     accepts('%llguidance {}\n%llguidance {"no_forcing": true}\nstart: "a"', "a")
+    # Terminals end where they can: a word of which another one begins is no longer waited for.
+    backtracking = '%llguidance {"lexer_backtracking": true}\nstart: STEM "ness"\nSTEM: "neat" | "neatnest"'
+    accepts(backtracking, "neatness", "neatnestness")
+    with pytest.raises(GrammarError, match="longest"):
+        Grammar.from_lark(backtracking, lexing="longest")
     with pytest.raises(GrammarError, match=r"line 1, column 1: .*'colour' is not supported"):
         Grammar.from_lark('%llguidance {"colour": 1}\nstart: "a"')
 

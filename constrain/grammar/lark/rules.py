@@ -142,8 +142,8 @@ def from_lark(
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
         if definitions.conventions != Conventions():
             raise source.error(
-                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False and ignore_once go '
-                'with lexing="any" only'
+                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False, ignore_once and '
+                'lexer_backtracking go with lexing="any" only'
             )
         for each in definitions.by_name.values():
             if each.attributes:
