@@ -460,6 +460,7 @@ def test_strings_without_some_texts() -> None:
     [
         ({"type": "string", "pattern": "^x[xyz]*$"}, ["x", "xxyx"], ["xyz", "xxzy", "y"]),
         ({"type": "string", "format": "email"}, ["a@b.example"], ["yz@b.example", "a"]),
+        ({"type": "string", "format": "hostname"}, ["a.example"], ["yz.example", "a..b"]),
         ({"type": "string", "minLength": 2, "maxLength": 4}, ["zz", "zxyx"], ["x", "xyz", "xxxxx"]),
         ({"anyOf": [{"const": "yz"}, {"const": "y"}]}, ["y"], ["yz"]),
         ({"type": "string", "allOf": [{"pattern": "z"}, {"pattern": "y"}]}, ["z-y"], ["yz", "zy", "z"]),
@@ -479,11 +480,10 @@ def test_excluded_texts_occur_in_no_kind_of_string(
         assert not fits(grammar, opening + text + end)
 
 
-@pytest.mark.parametrize("name", ["hostname", "idn-hostname"])
-def test_texts_that_host_names_hold_cannot_be_excluded_from_them(name: str) -> None:
-    format = {"type": "json_schema", "json_schema": {"type": "string", "format": name}}
+def test_texts_that_may_be_in_international_host_names_are_not_excluded_from_them() -> None:
+    format = {"type": "json_schema", "json_schema": {"type": "string", "format": "idn-hostname"}}
     assert fits(compiled({**format, "excludes": ["<a>"]}), '"a.example"')
-    with pytest.raises(SchemaError, match=f"'{name}' is not supported where texts are excluded that names may hold"):
+    with pytest.raises(SchemaError, match="'idn-hostname' beside other assertions"):
         compiled({**format, "excludes": ["<a>", "a.ex"]})
 
 
@@ -866,3 +866,39 @@ def test_names_in_the_style_of_kimi_k3_are_written_as_attributes() -> None:
         assert not begins(grammar, KIMI_KEY.format('a"b'))
     with pytest.raises(ConstrainError, match="no text"):
         compiled({**format, "excludes": ["&"]})
+
+
+@pytest.mark.parametrize("excludes", [(), ("<a>", "ab")])
+@pytest.mark.parametrize("said", [{}, {"minLength": 3}, {"pattern": "x.*y"}, {"pattern": "^[^z]{2,}$"}])
+@pytest.mark.parametrize("style", ["json", "glm_xml", "qwen_xml", "kimi_k3_xml", "minimax_m3_xml"])
+def test_bounds_of_strings_may_be_large(style: str, said: dict[str, Any], excludes: tuple[str, ...]) -> None:
+    """Where a string has ended, what could still follow within the bound is not searched through."""
+    schema = {"properties": {"k": {"type": "string", "maxLength": 200_000, **said}}, "required": ["k"]}
+    format = {"type": "json_schema", "json_schema": schema, "style": style, "excludes": excludes}
+    before, end = {
+        "json": ('{"k":"', '"}'),
+        "glm_xml": ("<arg_key>k</arg_key><arg_value>", "</arg_value>"),
+        "qwen_xml": ("<parameter=k>\n", "\n</parameter>"),
+        "kimi_k3_xml": (KIMI_KEY.format("k") + 'type="string"<|sep|>', KIMI_END),
+        "minimax_m3_xml": ("]<]minimax[>[<k>", "]<]minimax[>[</k>"),
+    }[style]
+    matcher = constrain.Matcher(compiled(format))
+    for byte in (before + "x < y" * 30).encode():
+        assert byte in mask_of(matcher)
+        assert matcher.accept_token(byte)
+    assert matcher.fork().accept_bytes(b"<a>") == (not excludes)
+    assert matcher.accept_bytes(end.encode())
+    mask_of(matcher)
+    assert matcher.is_accepting()
+
+
+def test_free_text_of_many_characters_with_an_end() -> None:
+    text = {"type": "any_text", "max_chars": 300_000, "excludes": ["<a>", "<b>"]}
+    grammar = compiled({"type": "tag", "begin": "", "content": text, "end": ["</a>", "</bc>"]})
+    matcher = constrain.Matcher(grammar)
+    for byte in b"a < b" * 30 + b"</bc":
+        assert byte in mask_of(matcher)
+        assert matcher.accept_token(byte)
+    assert matcher.accept_token(ord(">"))
+    mask_of(matcher)
+    assert matcher.is_accepting()

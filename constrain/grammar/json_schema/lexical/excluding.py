@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Notation
 from constrain.grammar.json_schema.lexical.strings import Spelling
-from constrain.grammar.regular import Regular, complement, intersect
+from constrain.grammar.regular import Regular, complement, counted, intersect
 from constrain.grammar.substrings import occurs_in
 from constrain.grammar.utf8 import CodePoints
-
-# What host names may hold as they are written: an escape has a backslash.
-_IN_NAMES = re.compile("[-.\\\\0-9A-Za-z\\u0080-\\U0010ffff]+")
 
 
 class _Excluding(Spelling):
@@ -21,7 +17,7 @@ class _Excluding(Spelling):
     def __init__(self, base: Spelling, excludes: tuple[str, ...]) -> None:
         self._base = base
         self._clean = complement(occurs_in(excludes))
-        self.cuts_names = any(map(_IN_NAMES.fullmatch, excludes))
+        self.excludes = excludes
         self.character = base.character
         self.body = intersect(base.body, self._clean)
 
@@ -41,7 +37,7 @@ class _Excluding(Spelling):
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """Texts of so many characters."""
-        return intersect(self._base.of_length(low, high), self._clean)
+        return counted(self.body, self.character, low, high)
 
     @lru_cache(maxsize=1024)  # noqa: B019
     def kept(self, body: Regular) -> Regular:
