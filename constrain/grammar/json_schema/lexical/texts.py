@@ -241,9 +241,9 @@ def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regul
     if lengths:
         low, high = _bounds(lengths)
         for item in items:
-            # Beside what is excluded a counter of its own is cheaper.
-            is_foldable = isinstance(item, Pattern) and not spelling.excludes
-            bounded = _pattern_of_length(item.source, low, high, spelling) if is_foldable else None
+            if spelling.excludes or not isinstance(item, Pattern):
+                continue  # beside what is excluded a counter of its own is cheaper
+            bounded = _pattern_of_length(item.source, low, high, spelling)
             if bounded is not None:
                 others = [each for each in items if each is not item and each not in lengths]
                 return [bounded, *(_spelled(each, spelling) for each in others)]
