@@ -892,13 +892,27 @@ def test_bounds_of_strings_may_be_large(style: str, said: dict[str, Any], exclud
     assert matcher.is_accepting()
 
 
-def test_free_text_of_many_characters_with_an_end() -> None:
+@pytest.mark.parametrize("ends", [["</a>", "</bc>"], ["</bc<", "c<"], ["</bc<", "<b", "</bc</bc<"]])
+def test_free_text_of_many_characters_with_an_end(ends: list[str]) -> None:
     text = {"type": "any_text", "max_chars": 300_000, "excludes": ["<a>", "<b>"]}
-    grammar = compiled({"type": "tag", "begin": "", "content": text, "end": ["</a>", "</bc>"]})
+    grammar = compiled({"type": "tag", "begin": "", "content": text, "end": ends})
     matcher = constrain.Matcher(grammar)
-    for byte in b"a < b" * 30 + b"</bc":
+    end = min(ends, key=len)
+    for byte in ("a < b" * 30 + end).encode():
         assert byte in mask_of(matcher)
         assert matcher.accept_token(byte)
-    assert matcher.accept_token(ord(">"))
     mask_of(matcher)
     assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize("ends", [["aba"], ["ab", "bb"], ["aab", "ba"], ["a", "abb"]])
+def test_ends_that_overlap_behind_few_characters(ends: list[str]) -> None:
+    content = {"type": "any_text", "max_chars": 2}
+    grammar = compiled({"type": "tag", "begin": "", "content": content, "end": ends})
+    for length in range(7):
+        for letters in itertools.product("ab", repeat=length):
+            text = "".join(letters)
+            # The first end is the end; of those that end at once, each will do.
+            first = min((text.find(each) + len(each) for each in ends if each in text), default=-1)
+            is_one = first == length and any(text.endswith(each) and length - len(each) <= 2 for each in ends)
+            assert fits(grammar, text) == is_one, text
