@@ -7,6 +7,7 @@ hold ``_``, there are more escapes, and
     call ::= TagDispatch(("<call>", body), excludes=("<end>"))  # free text with tags, and what follows each
     turn ::= Token(5, 7) | TokenTagDispatch((9, body), excludes=(4))    # the same with tokens, by their ids
     head[lazy] ::= [a-z]* "!"                                   # ends where it first can
+    word[excludes=("ab", "c")] ::= [a-z]*                       # holds none of these
     key  ::= "a" (= "b")                                        # look-ahead: a hint about what follows, no rule
 
 Regexes are read as XGrammar does: ``.`` matches line ends unless ``flags`` says otherwise, and case is that of ASCII.
@@ -37,7 +38,8 @@ from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, intersect, literal, repeat, union
+from constrain.grammar.regular import Regular, complement, intersect, literal, repeat, union
+from constrain.grammar.substrings import occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import encode, negate, normalize
 
@@ -46,8 +48,9 @@ _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 _MACROS = ("Regex", "Substring", "TagDispatch", "Token", "ExcludeToken", "TokenTagDispatch")
 _SPACE = r"(?:[ \t\r\n]|#[^\r\n]*(?![^\r\n]))*"
 # A string in them may hold a bracket.
-_ATTRIBUTES = r"\[(?:\"(?:\\[^\n]|[^\"\\\n])*\"|[^\]\"\n])*\]"
-_RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:{_ATTRIBUTES}{_SPACE})?::=")
+_ATTRIBUTES = re.compile(r'\[(?:"(?:\\[^\n]|[^"\\\n])*"|[^\]"\n])*\]')
+_RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:{_ATTRIBUTES.pattern}{_SPACE})?::=")
+_EXCLUDES = re.compile(r"\bexcludes[ \t]*=[ \t]*(?=\()")
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -97,6 +100,7 @@ class _EbnfReader(GbnfReader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._attributes: tuple[Attribute, ...] = ()
+        self._excludes: tuple[str, ...] = ()
 
     # -- rules -----------------------------------------------------------------------------------
 
@@ -104,16 +108,32 @@ class _EbnfReader(GbnfReader):
         return _RULE_BEGINS.match(self._text, self._at) is not None
 
     def _read_attributes(self, name: str) -> None:
-        self._attributes = ()
+        self._attributes = self._excludes = ()
         if self._peek() != "[":
             return
-        found = re.compile(_ATTRIBUTES).match(self._text, self._at)
+        found = _ATTRIBUTES.match(self._text, self._at)
         if found is None:
             raise self._error("these attributes are never closed", self._at)
-        token = Token("ATTRIBUTES", found[0], Lines(self._text), self._at)
-        self._attributes = read_attributes(token, Source("", None))
+        text = self._without_excludes(found[0])
+        if text.strip("[] \t"):
+            token = Token("ATTRIBUTES", text, Lines(self._text), found.start())
+            self._attributes = read_attributes(token, Source("", None))
         self._at = found.end()
         self._skip_space(newlines=True)
+
+    def _without_excludes(self, text: str) -> str:
+        """Attributes without ``excludes=("a", "b")``, which is kept, and with all others where they are."""
+        begin, found = self._at, _EXCLUDES.search(text)
+        if found is None:
+            return text
+        self._at += found.end()
+        strings = self._strings(self._value("[excludes]", begin), "[excludes]", begin + found.start())
+        if not strings or "" in strings:
+            raise self._error("[excludes] takes strings that are not empty", begin + found.start())
+        self._excludes = tuple(strings)
+        others, rest = text[: found.start()].rstrip(" \t,"), text[self._at - begin :]
+        ahead = len(text) - len(rest.lstrip(" \t,"))
+        return (others + "," * (len(others) > 1 and text[ahead] != "]")).ljust(ahead) + text[ahead:]
 
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
         temperature = temperature_of(self._attributes)
@@ -130,7 +150,7 @@ class _EbnfReader(GbnfReader):
         name, end_name = captured_names(self._attributes, self._builder.name_of(left))
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, end_name=end_name))
-        if not says_where_it_ends(self._attributes):
+        if not says_where_it_ends(self._attributes) and not self._excludes:
             super()._add_rule(left, alternatives)
             return
         if any(attribute.name in ("stop", "suffix") for attribute in self._attributes):
@@ -141,16 +161,19 @@ class _EbnfReader(GbnfReader):
         languages = [text.language for text in texts if isinstance(text, Text)]
         empty = [literal("") for items in alternatives if not items]
         if len(languages) + len(empty) < len(alternatives):
-            name = self._attributes[0].name
+            name = self._attributes[0].name if self._attributes else "excludes"
             raise self._error(f"a [{name}] rule has to be made of text alone, without other rules", self._at)
         language, is_lazy = union(*languages, *empty), any(each.name == "lazy" for each in self._attributes)
         most = most_characters(self._attributes)
-        if most is None:
-            ended: Regular | None = first_ends(language)
-        else:
+        ended: Regular | None = language
+        if most is not None:
             ended = cut_after(language, most, has_first_end=is_lazy)
+        elif is_lazy:
+            ended = first_ends(language)
         if ended is None:
             raise self._error("[max_chars]: look-around and json_string in a rule are not supported", self._at)
+        if self._excludes:
+            ended = intersect(ended, complement(occurs_in(self._excludes)))
         self._builder.add(left, (self._builder.lexeme(ended),))
 
     def _look_ahead(self) -> bool:

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.prefix_tree import common_length, prefix_tree
-from constrain.grammar.regular import Regular, complement, concat, intersect, literal, repeat
+from constrain.grammar.regular import Regular, complement, concat, counted, intersect, literal, union
 from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
-from constrain.grammar.utf8 import ANY_CHAR
+from constrain.grammar.utf8 import ANY_CHAR, ANY_TEXT
 from constrain.limits import spend
 
 LONGEST_GROUPED = 256
@@ -23,10 +23,8 @@ LONGEST_GROUPED = 256
 @lru_cache(maxsize=256)
 def text_without(excludes: tuple[str, ...], max_chars: int | None = None) -> Regular:
     """Every text in which none of some strings occurs."""
-    text = repeat(ANY_CHAR, 0, max_chars)
-    if not excludes:
-        return text
-    return intersect(text, complement(occurs_in(excludes)))
+    text = intersect(ANY_TEXT, complement(occurs_in(excludes))) if excludes else ANY_TEXT
+    return text if max_chars is None else counted(text, ANY_CHAR, 0, max_chars)
 
 
 @lru_cache(maxsize=1024)
@@ -43,12 +41,19 @@ def text_through(
     excludes : tuple of str
         What does not occur in the text; the end may hold it.
     """
-    if max_chars is None and not _overlap(end, stops):
+    if not _overlap(end, stops):
         # Then no stop can begin in the text and come to its end within one of ``end``, and it is enough that none
         # occurs in the text.  This form is quicker: it says itself that every beginning of it can be completed.
-        return concat(text_without(tuple(sorted({*stops, *excludes}))), prefix_tree(end))
-    whole = concat(text_without(excludes, max_chars), prefix_tree(end))
-    return intersect(whole, complement(concat(ANY_BYTES, prefix_tree(stops), MORE_BYTES)))
+        return concat(text_without(tuple(sorted({*stops, *excludes})), max_chars), prefix_tree(end))
+    no_end_before = complement(concat(ANY_BYTES, prefix_tree(stops), MORE_BYTES))
+    by_length: dict[int, list[str]] = {}
+    for each in end:
+        by_length.setdefault(len(each) if max_chars is not None else 0, []).append(each)
+    ways = []
+    for length, some in by_length.items():
+        through = intersect(concat(text_without(excludes), prefix_tree(some)), no_end_before)
+        ways.append(through if max_chars is None else counted(through, ANY_CHAR, 0, max_chars + length))
+    return union(*ways)
 
 
 @lru_cache(maxsize=1024)

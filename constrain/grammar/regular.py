@@ -162,7 +162,7 @@ class Union(Regular):
 class Intersect(Regular):
     """All of the parts at once (two or more).
 
-    ``fits`` says that one part is a counter ``item{low,high}``, and that every string of the others is a sequence of
+    ``fits`` says that one part is a counter ``item{low,high}``, and that every string of all others is a sequence of
     items, so that the repetition does no more than count (see :func:`counted`).  It is no part of the content.
     """
 
@@ -336,16 +336,18 @@ def intersect(*parts: Regular) -> Regular:
     if len(parts) == 1:
         return parts[0]
     flat: dict[Regular, None] = {}
+    fits = False
     for part in parts:
         if isinstance(part, Empty):
             return EMPTY
         if isinstance(part, Intersect):
             flat.update(dict.fromkeys(part.parts))
+            fits |= part.fits
         else:
             flat[part] = None
     if not flat:
         raise ValueError("intersect() needs at least one part")
-    return next(iter(flat)) if len(flat) == 1 else Intersect(tuple(flat))
+    return next(iter(flat)) if len(flat) == 1 else Intersect(tuple(flat), fits)
 
 
 def without(language: Regular, excluded: Regular) -> Regular:

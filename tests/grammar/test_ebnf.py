@@ -119,9 +119,35 @@ def test_look_ahead_and_attributes() -> None:
     assert Grammar.from_ebnf(text).ir.captures
 
 
+@pytest.mark.parametrize("others", ["", "max_chars=4", 'capture="it"', 'max_chars=4, capture="it"'])
+def test_excluded_texts(others: str) -> None:
+    most = 4 if "max_chars" in others else 5
+    comma = ", " * bool(others)
+    first, last = f'excludes=("ab", "c]a", "bbb"){comma}{others}', f'{others}{comma}excludes = ("ab","bbb",)'
+    for said in (first, last):
+        found = language(f'root[{said}] ::= "b" [ab]* | [a-c]*', "abc", 5)
+        expected = {
+            word
+            for length in range(most + 1)
+            for word in map("".join, itertools.product("abc", repeat=length))
+            if "ab" not in word and "bbb" not in word
+        }
+        assert found == expected
+    # Each time that the rule is there begins anew.
+    assert language('root ::= it "c" it\nit[excludes=("ab")] ::= [ab]+', "abc", 4) == {
+        *("aca", "acb", "bca", "bcb", "aaca", "baca", "bbca", "aacb", "bacb", "bbcb"),
+        *("acaa", "acba", "acbb", "bcaa", "bcba", "bcbb"),
+    }
+    assert language('root[lazy, excludes=("b")] ::= [ab]* "c"', "abc", 3) == {"c", "ac", "aac"}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('root[excludes=("a", "")] ::= [a]', "line 1, column 6: [excludes] takes strings that are not empty"),
+        ("root[excludes=(a)] ::= [a]", "line 1, column 6: [excludes]: strings are expected"),
+        ('root[excludes=("a"), lazi] ::= [a]', "line 1, column 22: [lazi]: there is no such attribute"),
+        ('root[excludes=("a")] ::= [a] root?', "line 1, column 35: a [excludes] rule has to be made of text alone"),
         ("root ::= Regex()", "line 1, column 10: Regex() takes one string"),
         ('root ::= Regex("a", x=1)', "line 1, column 10: Regex: there is no option 'x'"),
         ('root ::= Regex("a", flags="m")', "line 1, column 10: Regex: flags is a string of"),

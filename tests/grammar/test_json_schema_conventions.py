@@ -236,3 +236,21 @@ def test_faults_of_x_guidance(guidance: Any, message: str) -> None:
 def test_faults_of_options(options: Any, message: str) -> None:
     with pytest.raises(ConstrainError, match=message):
         constrain.Grammar.from_json_schema({}, **options)
+
+
+@pytest.mark.parametrize("inside", [" ?", r"\s{0,3}", r"\n\s*"])
+@pytest.mark.parametrize("flexible", [False, True])
+def test_white_space_inside_brackets(inside: str, flexible: bool) -> None:
+    guidance = {"container_whitespace": inside, "item_separator": ", ?", "whitespace_flexible": flexible}
+    schema = {"items": {"properties": {"a": {"items": {"enum": [1, [2]]}}}, "additionalProperties": False}}
+    grammar = compiled({"type": "array", **schema, "x-guidance": guidance})
+    gap = r"\s*" if flexible else ""
+    ahead, behind = re.compile(f"(?:{inside}){gap}"), re.compile(f"{gap}(?:{inside})")
+    for before, after in itertools.product(["", " ", "  ", "\n", "\n  ", "     "], repeat=2):
+        # The value [2] is listed, the others are not.
+        text = f'[{before}{{{before}"a":[{before}[{before}2{after}]{after}]{after}}}{after}]'
+        matcher = constrain.Matcher(grammar)
+        found = matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+        assert found == bool(ahead.fullmatch(before) and behind.fullmatch(after)), text
+    with pytest.raises(SchemaError, match="container_whitespace: it matches no white space"):
+        compiled({"x-guidance": {"container_whitespace": "x"}})

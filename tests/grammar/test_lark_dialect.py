@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -261,8 +263,50 @@ def test_the_parts_of_a_long_text_are_read_again() -> None:
     assert grammars[0].lexemes != other.lexemes
 
 
+TAGS = [
+    {"type": "const_string", "value": "ab"},
+    {"type": "any_text", "excludes": ["ba"]},
+    {"type": "grammar", "grammar": 'root ::= "a" root "b" | ""'},
+    {"type": "tag", "begin": "a", "content": {"type": "any_text"}, "end": ["ab", "bb"]},
+    {
+        "type": "triggered_tags",
+        "triggers": ["a"],
+        "tags": [{"begin": "ab", "content": {"type": "any_text"}, "end": "b"}],
+    },
+    {"type": "dispatch", "rules": [["ab", {"type": "const_string", "value": "b"}]], "loop": False},
+]
+
+
+@pytest.mark.parametrize("tag", TAGS, ids=lambda tag: tag["type"])
+def test_structural_tags_inside_a_grammar(tag: dict[str, object]) -> None:
+    alone = PLAIN.compile(Grammar.from_structural_tag(tag))
+
+    @cache
+    def is_one(text: str) -> bool:
+        matcher = Matcher(alone)
+        return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+    block = "%structural_tag " + json.dumps({"type": "structural_tag", "format": tag})
+    assert language(f"start: {block}", "ab", 6) == those("ab", 6, is_one)
+    # What is ignored stands around the tag; within it, it is text.
+    ahead, behind = re.compile("c*<c*"), re.compile("c*>c*")
+
+    def is_around_one(text: str) -> bool:
+        ends = range(len(text) + 1)
+        begins = [begin for begin in ends if ahead.fullmatch(text[:begin])]
+        return any(is_one(text[begin:end]) for begin in begins for end in ends if behind.fullmatch(text[end:]))
+
+    around = f'start: "<" {block} ">"\n%ignore "c"'
+    assert language(around, "<abc>", 5) == those("<abc>", 5, is_around_one)
+
+
 def test_options() -> None:
     accepts('%llguidance {}\n%llguidance {"no_forcing": true}\nstart: "a"', "a")
+    # Terminals end where they can: a word of which another one begins is no longer waited for.
+    backtracking = '%llguidance {"lexer_backtracking": true}\nstart: STEM "ness"\nSTEM: "neat" | "neatnest"'
+    accepts(backtracking, "neatness", "neatnestness")
+    with pytest.raises(GrammarError, match="longest"):
+        Grammar.from_lark(backtracking, lexing="longest")
     with pytest.raises(GrammarError, match=r"line 1, column 1: .*'colour' is not supported"):
         Grammar.from_lark('%llguidance {"colour": 1}\nstart: "a"')
 
@@ -330,6 +374,11 @@ def test_functions_of_numbers() -> None:
         ('start: ~"a"', 'line 1, column 9: "~" can stand in terminals only'),
         ("start: X\nX: <|a|>", "line 2, column 4: a token can stand in rules only"),
         ("start: X\nX: %json {}", "line 2, column 4: %json can stand in rules only"),
+        (
+            'start: X\nX: %structural_tag {"type": "any_text"}',
+            "line 2, column 4: %structural_tag can stand in rules only",
+        ),
+        ('start: %structural_tag {"type": "tag"}', "line 1, column 8: in the structural tag, at #: begin is missing"),
         ("start: %json", "line 1, column 8: %json needs braces behind it"),
         ('start: %json {"type": }', "line 1, column 23: in the JSON of %json: Expecting value"),
         ('start: %json {"type": "x"}', "line 1, column 8: in the schema, at #"),

@@ -446,13 +446,67 @@ def test_objects_that_name_members_have_no_others_unless_the_schema_says_so() ->
 def test_strings_without_some_texts() -> None:
     schema = {
         "type": "object",
-        "properties": {"s": {"type": "string"}, "e": {"enum": ["ok", "a<b"]}, "p": {"type": "string", "pattern": "<"}},
+        "properties": {
+            "s": {"type": "string"},
+            "e": {"enum": ["ok", "a<b"]},
+            "p": {"type": "string", "pattern": "^[<>]{2}$"},
+            "f": {"type": "string", "format": "uri-template"},
+        },
     }
     format = {"type": "json_schema", "json_schema": schema, "excludes": ["<"]}
     grammar = compiled(format)
-    assert fits(grammar, '{"s": "x>", "e": "ok", "p": "<"}')
-    assert not begins(grammar, '{"s": "<')
-    assert not begins(grammar, '{"e": "a<')
+    assert fits(grammar, '{"s": "x>", "e": "ok", "p": ">>", "f": "a>"}') == fits(grammar, '{"f": "a>"}')
+    assert fits(grammar, '{"s": "x>", "e": "ok", "p": ">>"}')
+    # It is about what is written.
+    assert fits(grammar, r'{"p": "\u003c>"}')
+    for text in ('{"s": "<', '{"e": "a<', '{"p": "<', '{"p": "><'):
+        assert not begins(grammar, text)
+
+
+@pytest.mark.parametrize("style", ["json", "kimi_k3_xml"])
+@pytest.mark.parametrize(
+    ("schema", "kept", "left_out"),
+    [
+        ({"type": "string", "pattern": "^x[xyz]*$"}, ["x", "xxyx"], ["xyz", "xxzy", "y"]),
+        ({"type": "string", "format": "email"}, ["a@b.example"], ["yz@b.example", "a"]),
+        ({"type": "string", "format": "hostname"}, ["a.example"], ["yz.example", "a..b"]),
+        ({"type": "string", "minLength": 2, "maxLength": 4}, ["zz", "zxyx"], ["x", "xyz", "xxxxx"]),
+        ({"anyOf": [{"const": "yz"}, {"const": "y"}]}, ["y"], ["yz"]),
+        ({"type": "string", "allOf": [{"pattern": "z"}, {"pattern": "y"}]}, ["z-y"], ["yz", "zy", "z"]),
+    ],
+)
+def test_excluded_texts_occur_in_no_kind_of_string(
+    style: str, schema: dict[str, Any], kept: list[str], left_out: list[str]
+) -> None:
+    is_json = style == "json"
+    tool = {"type": "object", "properties": {"k": schema}, "required": ["k"]}
+    format = {"type": "json_schema", "json_schema": tool, "style": style, "excludes": ["yz", "zy"]}
+    grammar = compiled(format)
+    opening, end = ('{"k":"', '"}') if is_json else (KIMI_KEY.format("k") + 'type="string"<|sep|>', KIMI_END)
+    for text in kept:
+        assert fits(grammar, opening + text + end)
+    for text in left_out:
+        assert not fits(grammar, opening + text + end)
+
+
+def test_texts_that_may_be_in_international_host_names_are_not_excluded_from_them() -> None:
+    format = {"type": "json_schema", "json_schema": {"type": "string", "format": "idn-hostname"}}
+    assert fits(compiled({**format, "excludes": ["<a>"]}), '"a.example"')
+    with pytest.raises(SchemaError, match="'idn-hostname' beside other assertions"):
+        compiled({**format, "excludes": ["<a>", "a.ex"]})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"patternProperties": {"^[a-z]*$": {"type": "integer"}}, "additionalProperties": False},
+        {"propertyNames": {"pattern": "^[a-z]*$"}, "additionalProperties": {"type": "integer"}},
+    ],
+)
+def test_excluded_texts_occur_in_no_key(schema: dict[str, Any]) -> None:
+    grammar = compiled({"type": "json_schema", "json_schema": {"type": "object", **schema}, "excludes": ["zzz"]})
+    assert fits(grammar, '{"azz":1,"zzb":2}')
+    assert not fits(grammar, '{"azzzb":1}')
 
 
 # -- styles ----------------------------------------------------------------------------------------
@@ -467,6 +521,7 @@ ARGUMENTS = {
     },
     "required": ["city"],
 }
+KIMI_KEY, KIMI_END = '<|open|>argument key="{}" ', "<|close|>argument<|sep|>"
 # Each argument as it is written.
 WRITTEN = {
     "qwen_xml": [
@@ -819,3 +874,66 @@ def test_several_of_few_keys_are_needed_within_a_text() -> None:
     assert constrain.Matcher(compiled).accept_bytes(b'<a>{"c":1,"b":1,"a":1}</a>')
     for text in (b'<a>{"a":1,"b":1}', b'<a>{"a":1,"b":1,"a"', b'<a>{"a":1,"b":1,"c":1,'):
         assert not constrain.Matcher(compiled).accept_bytes(text)
+
+
+def test_names_in_the_style_of_kimi_k3_are_written_as_attributes() -> None:
+    schema = {"type": "object", "properties": {'a"b&c<d': {"type": "string"}}, "required": ['a"b&c<d']}
+    format = {"type": "json_schema", "json_schema": schema, "style": "kimi_k3_xml"}
+    value = 'type="string"<|sep|>x' + KIMI_END
+    # A text that is excluded is looked for in what is written.
+    for excludes in ([], ['"']):
+        grammar = compiled({**format, "excludes": excludes})
+        assert fits(grammar, KIMI_KEY.format("a&quot;b&amp;c<d") + value)
+        assert not begins(grammar, KIMI_KEY.format('a"b'))
+    with pytest.raises(ConstrainError, match="no text"):
+        compiled({**format, "excludes": ["&"]})
+
+
+@pytest.mark.parametrize("excludes", [(), ("<a>", "ab")])
+@pytest.mark.parametrize("said", [{}, {"minLength": 3}, {"pattern": "x.*y"}, {"pattern": "^[^z]{2,}$"}])
+@pytest.mark.parametrize("style", ["json", "glm_xml", "qwen_xml", "kimi_k3_xml", "minimax_m3_xml"])
+def test_bounds_of_strings_may_be_large(style: str, said: dict[str, Any], excludes: tuple[str, ...]) -> None:
+    """Where a string has ended, what could still follow within the bound is not searched through."""
+    schema = {"properties": {"k": {"type": "string", "maxLength": 200_000, **said}}, "required": ["k"]}
+    format = {"type": "json_schema", "json_schema": schema, "style": style, "excludes": excludes}
+    before, end = {
+        "json": ('{"k":"', '"}'),
+        "glm_xml": ("<arg_key>k</arg_key><arg_value>", "</arg_value>"),
+        "qwen_xml": ("<parameter=k>\n", "\n</parameter>"),
+        "kimi_k3_xml": (KIMI_KEY.format("k") + 'type="string"<|sep|>', KIMI_END),
+        "minimax_m3_xml": ("]<]minimax[>[<k>", "]<]minimax[>[</k>"),
+    }[style]
+    matcher = constrain.Matcher(compiled(format))
+    for byte in (before + "x < y" * 30).encode():
+        assert byte in mask_of(matcher)
+        assert matcher.accept_token(byte)
+    assert matcher.fork().accept_bytes(b"<a>") == (not excludes)
+    assert matcher.accept_bytes(end.encode())
+    mask_of(matcher)
+    assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize("ends", [["</a>", "</bc>"], ["</bc<", "c<"], ["</bc<", "<b", "</bc</bc<"]])
+def test_free_text_of_many_characters_with_an_end(ends: list[str]) -> None:
+    text = {"type": "any_text", "max_chars": 300_000, "excludes": ["<a>", "<b>"]}
+    grammar = compiled({"type": "tag", "begin": "", "content": text, "end": ends})
+    matcher = constrain.Matcher(grammar)
+    end = min(ends, key=len)
+    for byte in ("a < b" * 30 + end).encode():
+        assert byte in mask_of(matcher)
+        assert matcher.accept_token(byte)
+    mask_of(matcher)
+    assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize("ends", [["aba"], ["ab", "bb"], ["aab", "ba"], ["a", "abb"]])
+def test_ends_that_overlap_behind_few_characters(ends: list[str]) -> None:
+    content = {"type": "any_text", "max_chars": 2}
+    grammar = compiled({"type": "tag", "begin": "", "content": content, "end": ends})
+    for length in range(7):
+        for letters in itertools.product("ab", repeat=length):
+            text = "".join(letters)
+            # The first end is the end; of those that end at once, each will do.
+            first = min((text.find(each) + len(each) for each in ends if each in text), default=-1)
+            is_one = first == length and any(text.endswith(each) and length - len(each) <= 2 for each in ends)
+            assert fits(grammar, text) == is_one, text

@@ -29,11 +29,14 @@ _TYPES: dict[str, type] = {
     "key_separator": str,
     "whitespace_flexible": bool,
     "whitespace_pattern": str,
+    "container_whitespace": str,
     "coerce_one_of": bool,
     "lenient": bool,
     "json_allowed_escapes": str,
     "json_allow_general_unicode_escapes": bool,
 }
+
+_OF_LAYOUT = ("item_separator", "key_separator", "whitespace_flexible", "whitespace_pattern", "container_whitespace")
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Conventions:
         What may stand before each token; None if nothing is said about that, nor about separators.
     separators : (Regular, Regular)
         What separates members, and a key from its value.
+    inside : Regular
+        What stands behind an opening bracket and before a closing one beside the gap.
     unicode_escapes : {"any", "controls", "never"} or None
     escapes : str
         The characters that may stand behind a backslash, but for ``u``.
@@ -54,6 +59,7 @@ class Conventions:
 
     gap: Regular | None = None
     separators: tuple[Regular, Regular] = MARKS
+    inside: Regular = EPSILON
     unicode_escapes: UnicodeEscapes | None = None
     escapes: str = ALL_ESCAPES
     is_lenient: bool = False
@@ -61,7 +67,7 @@ class Conventions:
 
     def layout(self, notation: Notation) -> Layout | None:
         """The layout that is asked for; None if nothing is said about it."""
-        return None if self.gap is None else layout_of_patterns(self.gap, self.separators, notation)
+        return None if self.gap is None else layout_of_patterns(self.gap, self.separators, notation, self.inside)
 
 
 NO_CONVENTIONS = Conventions()
@@ -92,6 +98,7 @@ def take_conventions(schema: Any) -> tuple[Any, Conventions]:
     conventions = Conventions(
         gap=_gap(given),
         separators=(_separator(given, "item_separator", ","), _separator(given, "key_separator", ":")),
+        inside=_space(given, "container_whitespace") or EPSILON,
         unicode_escapes=_unicode_escapes(given),
         escapes="".join(each for each in ALL_ESCAPES if each in given.get("json_allowed_escapes", ALL_ESCAPES)),
         is_lenient=is_lenient,
@@ -102,16 +109,23 @@ def take_conventions(schema: Any) -> tuple[Any, Conventions]:
 
 
 def _gap(given: dict[str, Any]) -> Regular | None:
-    if given.keys().isdisjoint(("item_separator", "key_separator", "whitespace_flexible", "whitespace_pattern")):
+    if given.keys().isdisjoint(_OF_LAYOUT):
         return None
-    pattern = given.get("whitespace_pattern")
-    if pattern is None:
+    space = _space(given, "whitespace_pattern")
+    if space is None:
         return ANY_SPACE if given.get("whitespace_flexible", True) else EPSILON
+    # Where it may stand there may be none as well.
+    return optional(space)
+
+
+def _space(given: dict[str, Any], name: str) -> Regular | None:
+    """The white space that an option asks for, if it is there."""
+    if name not in given:
+        return None
     try:
-        # Where it may stand there may be none as well.
-        return optional(space_matching(pattern))
+        return space_matching(given[name])
     except GrammarError as error:
-        raise SchemaError(f"whitespace_pattern: {error}", _pointer("whitespace_pattern")) from None
+        raise SchemaError(f"{name}: {error}", _pointer(name)) from None
 
 
 def _separator(given: dict[str, Any], name: str, mark: str) -> Regular:

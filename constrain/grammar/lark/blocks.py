@@ -14,7 +14,7 @@ from constrain.limits import spend
 SPECIAL = re.compile(r"<(?:\[[^\]<>\n]*\]|[^<>\s\[][^<>\s]*)>")
 """A token, by its name or its id."""
 
-_BEGIN = re.compile(r"%(json|regex|lark|llguidance|grammar_options)\b[ \t\r\n]*(?=\{)")
+_BEGIN = re.compile(r"%(json|structural_tag|regex|lark|llguidance|grammar_options)\b[ \t\r\n]*(?=\{)")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
 _REGEXP = re.compile(r"/(?:[^/\\\n]|\\.)+/")
 _COMMENT = re.compile(r"(?:#|//)[^\n]*")
@@ -27,7 +27,7 @@ class Block:
     Attributes
     ----------
     kind : str
-        ``json``, ``regex``, ``lark``, ``llguidance`` or ``grammar_options``.
+        ``json``, ``structural_tag``, ``regex``, ``lark``, ``llguidance`` or ``grammar_options``.
     text : str
         For ``lark`` without its braces, else with them.
     keyword : int

@@ -4,7 +4,7 @@ name[lazy, suffix="<end>"]: ...      attributes of a rule
 name::_ : a name::incr(_) %if lt(_, 6)      a rule with a number, and a condition on it
 a{2,5}   a & b   ~a                  counts; intersection and complement in terminals
 <|eot_id|>   <[128009]>              tokens
-%json {...}   %regex {...}   %lark {...}      other notations inside (:mod:`.blocks`)
+%json {...}   %structural_tag {...}   %regex {...}   %lark {...}      other notations inside (:mod:`.blocks`)
 %llguidance {...}                    options
 """
 
@@ -45,7 +45,7 @@ _TOKENS = {
     # Before what can be negated it is "not", else it counts.
     "_NOT": r"~(?=[ \t]*[\"/(A-Z_~])",
     "TILDE": "~",
-    "BLOCK": r"%(?:json|regex|lark)\b",
+    "BLOCK": r"%(?:json|structural_tag|regex|lark)\b",
     "OPTIONS": r"%(?:llguidance|grammar_options)\b",
     "CONDITION": r"%if\b[^\n|#/]*(?:/(?!/)[^\n|#/]*)*",
     "STATEMENT": "%(?:ignore|override|declare|extend|import)",

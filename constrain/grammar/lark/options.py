@@ -22,16 +22,20 @@ class Conventions:
         Whether what ``%ignore`` names may stand before the first terminal.
     ignores_once : bool
         Whether it may stand only once between two terminals.
+    splits_freely : bool
+        Whether the grammar asks for terminals that may end before the longest match, as they do with ``lexing="any"``.
     """
 
     ascii_case: bool = False
     ignores_first: bool = True
     ignores_once: bool = False
+    splits_freely: bool = False
 
 
 # What says nothing about the texts of a grammar, or is as it is here, by the values that may be given.
 _KNOWN: dict[str, tuple[Any, ...]] = {
     "no_forcing": (True, False),
+    "lexer_backtracking": (True, False),
     "allow_initial_skip": (True, False),
     "allow_invalid_utf8": (False,),
     "ignore_once": (True, False),
@@ -65,4 +69,5 @@ def read_options(token: Token | Tree, source: Source, conventions: Conventions) 
         conventions,
         ignores_first=options.get("allow_initial_skip", conventions.ignores_first),
         ignores_once=is_once,
+        splits_freely=options.get("lexer_backtracking", conventions.splits_freely),
     )

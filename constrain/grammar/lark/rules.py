@@ -142,8 +142,8 @@ def from_lark(
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
         if definitions.conventions != Conventions():
             raise source.error(
-                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False and ignore_once go '
-                'with lexing="any" only'
+                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False, ignore_once and '
+                'lexer_backtracking go with lexing="any" only'
             )
         for each in definitions.by_name.values():
             if each.attributes:
@@ -496,8 +496,8 @@ class _Compiler:
             return self._spaced(self._builder.lexeme(regex_block(token, source), "%regex"))
         if not isinstance(token, BlockToken):
             raise source.error(f"{token} needs braces behind it, as in {token} {{...}}", token)
-        if str(token) == "%json":
-            return self._spaced(self._json(token, source))
+        if token.block.kind in _DOCUMENTS:
+            return self._spaced(self._document(token, source))
         # What stands before it in the text is left out, but for its lines, so that places are those of the whole.
         line, column = place
         opening = token.block.begin - token.block.keyword
@@ -509,11 +509,12 @@ class _Compiler:
             raise source.error('the grammar in %lark needs a rule "start"', place)
         return self._spaced(_Compiler(inner, self._builder, self._shared, is_inner=True).compile("start"))
 
-    def _json(self, token: BlockToken, source: Source) -> Symbol:
-        # Only here the front-end of JSON Schema is needed, which is larger than this one.
-        from constrain.grammar.lark.schemas import schema_symbol
+    def _document(self, token: BlockToken, source: Source) -> Symbol:
+        # Only here the front-ends of JSON Schema and structural tags are needed, which are larger than this one.
+        from constrain.grammar.lark.schemas import schema_symbol, tag_symbol
 
-        symbol = schema_symbol(self._builder, token, source)
+        write = schema_symbol if token.block.kind == "json" else tag_symbol
+        symbol = write(self._builder, token, source)
         self._shared.closed.add(symbol)
         return symbol
 
@@ -528,6 +529,8 @@ class _Compiler:
         return partial(_error, places)
 
 
+# Blocks that describe texts in JSON, as grammars of their own.
+_DOCUMENTS = ("json", "structural_tag")
 # How messages of Lark and of its lexer's rules name what they are about.
 _NAMED = re.compile(r'(?:the terminal |the rule |^)"(\w+)"|the rule (\w+)|\((\w+): |\b(_?[A-Z][A-Z0-9_]*)\b')
 # Rules that collide, in another order in each process.
@@ -603,7 +606,7 @@ def _with_conditions(tree: Node, number: int, source: Source) -> Node:
 def _has_inner_grammars(definitions: Definitions) -> bool:
     """Whether there is a grammar inside that ignores other things, or nothing."""
     return any(
-        tree.data == "block" and str(tree.children[0]) in ("%json", "%lark")
+        tree.data == "block" and str(tree.children[0]) != "%regex"
         for definition in definitions.by_name.values()
         for body in definition.bodies
         if "block" in body.contents.kinds

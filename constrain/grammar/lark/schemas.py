@@ -1,4 +1,4 @@
-"""``%json {...}``: the values of a JSON Schema within a grammar."""
+"""``%json {...}`` and ``%structural_tag {...}``: the values of a JSON Schema, and tags, within a grammar."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source
+from constrain.grammar.structural_tags.reader import read_structural_tag
+from constrain.grammar.structural_tags.writer import Writer
 
 
 def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> Symbol:
@@ -26,6 +28,20 @@ def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) 
         return embed_schema(builder, parse(token.block.text), any_space_layout(USUAL_NOTATION))
     except SchemaError as error:
         raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
+
+
+def tag_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> Symbol:
+    """The symbol of the texts of the structural tag in a block.
+
+    Raises
+    ------
+    GrammarError
+        For a fault in the tag, with its JSON pointer.
+    """
+    try:
+        return Writer(builder).write(read_structural_tag(token.block.text))
+    except SchemaError as error:
+        raise source.error(f"in the structural tag, at {error.pointer}: {error.reason}", token) from None
 
 
 def stock_of(builder: EmbeddingBuilder) -> MakeStock:

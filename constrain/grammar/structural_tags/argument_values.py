@@ -37,10 +37,10 @@ from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import (
     EPSILON,
     Regular,
-    byte_range,
     byte_set,
     complement,
     concat,
+    counted,
     intersect,
     literal,
     repeat,
@@ -50,7 +50,7 @@ from constrain.grammar.rules_on_demand import Template
 from constrain.grammar.structural_tags.styles import STYLES, ArgumentStyle
 from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import token_set
-from constrain.grammar.utf8 import ANY_TEXT, CodePoints, common, encode, negate, normalize
+from constrain.grammar.utf8 import ANY_CHAR, ANY_TEXT, CodePoints, common, encode, negate, normalize
 
 _ANY_SPACE = byte_set(b" \t\n\r")
 _LINE_END = literal("\n")
@@ -145,7 +145,7 @@ class ArgumentWriter:
     space : Regular
         White space, where any may stand.
     excludes : tuple of str
-        What no string without a pattern, and no key, may hold.
+        What no string, and no key, may hold.
     tokens : tuple of str
         Special tokens among what stands around values: they stand for themselves.
     """
@@ -305,33 +305,29 @@ class ArgumentWriter:
     def _string(self, node: StringNode, opening: str) -> Right:
         """The strings of a node, as they are, between their opening and their end."""
         body, end = self._body(node), self._style.end
-        mark = self._style.mark or end
         if self._tokens is None or not self._tokens.search(opening + end):
-            # The first end is the end, and there is no mark before it.
-            rest = repeat(byte_range(0, 255), len(end.removeprefix(mark)) + 1)
-            no_other = complement(concat(ANY_BYTES, literal(mark), rest))
-            through = intersect(concat(body, literal(end)), no_other)
-            return (self.builder.lexeme(concat(self._before_value, literal(opening), through), node.pointer),)
-        alone = self.builder.lexeme(intersect(body, complement(occurs_in((mark,)))), node.pointer)
-        return (*self._opening(opening), alone, *self._fixed(end))
+            whole = concat(self._before_value, literal(opening), body, literal(end))
+            return (self.builder.lexeme(whole, node.pointer),)
+        return (*self._opening(opening), self.builder.lexeme(body, node.pointer), *self._fixed(end))
 
     def _body(self, node: StringNode) -> Regular:
-        """The strings of a node."""
+        """The strings of a node, with none in which the end begins: no end, or mark, ends as it begins."""
+        body = ANY_TEXT
         if node.values is not None:
-            values = [value for value in node.values if is_text(value)]
-            kept = [value for value in values if not any(each in value for each in self._excludes)]
-            body = prefix_tree(kept)
+            body = prefix_tree([value for value in node.values if is_text(value)])
         elif not node.terms:
-            body = ANY_TEXT if node.low is None and node.high is None else plain(text_of(node))
-            if self._excludes:
-                body = intersect(body, complement(occurs_in(self._excludes)))
+            if node.low is not None or node.high is not None:
+                low = 0 if node.low is None else node.low.value
+                body = counted(ANY_TEXT, ANY_CHAR, low, None if node.high is None else node.high.value)
         else:
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
-            if irregular is not None:
+            if irregular is None:
+                body = plain(text_of(node))
+            else:
                 self.refuse(f"{irregular.text} is supported in JSON only", irregular.pointer)
-                return ANY_TEXT
-            body = plain(text_of(node))
-        return _within_lines(body) if self._style.string_lines and body is not ANY_TEXT else body
+        is_any = body is ANY_TEXT
+        body = intersect(body, complement(occurs_in((self._style.mark or self._style.end, *self._excludes))))
+        return _within_lines(body) if self._style.string_lines and not is_any else body
 
     def why_nothing(self, handle: Handle) -> Conflict:
         """Why :meth:`value` gave None."""

@@ -46,10 +46,10 @@ def _layout_of(format: JsonSchema) -> Layout:
         return call_layout(format.style)
     style = STYLES.get(format.style)
     if style is None:
-        return _layout(format.max_whitespace, format.excludes, (), format.is_flexible)
+        return _layout(format.max_whitespace, format.excludes, format.is_flexible)
     # Who reads the XML looks for the end of a value, and not into its JSON; there the end can be written otherwise.
     whitespace = 0 if style.separator else format.max_whitespace
-    return _layout(whitespace, format.excludes, (style.end,), format.is_flexible)
+    return _layout(whitespace, (*format.excludes, style.end), format.is_flexible)
 
 
 def describe_part(progress: Progress) -> Words:
@@ -59,8 +59,8 @@ def describe_part(progress: Progress) -> Words:
 
 
 @lru_cache(maxsize=64)
-def _layout(max_whitespace: int | None, excludes: tuple[str, ...], marks: tuple[str, ...], is_flexible: bool) -> Layout:
-    notation = notation_without(excludes, marks)
+def _layout(max_whitespace: int | None, excludes: tuple[str, ...], is_flexible: bool) -> Layout:
+    notation = notation_without(excludes)
     if max_whitespace is None and not is_flexible:
         return any_space_layout(notation)
     return layout_for("flexible", max_whitespace, None, None, notation)

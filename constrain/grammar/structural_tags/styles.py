@@ -123,6 +123,7 @@ STYLES: dict[str, ArgumentStyle] = {
         '" type="',
         _named(_OWN_NAMES, '"<|sep|>'),
         "<|close|>argument<|sep|>",
+        escapes={"&": "&amp;", '"': "&quot;"},
         free_integer='integer"<|sep|>',
     ),
     "cohere_xml": ArgumentStyle(

@@ -1,7 +1,4 @@
-"""Notations in which some strings do not occur, neither in keys nor in strings that no pattern or format describes.
-
-Marks occur in no string at all: what stands around a value reads them as its own.
-"""
+"""Notations in which some texts do not occur as they are, neither in keys nor in strings."""
 
 from __future__ import annotations
 
@@ -9,21 +6,18 @@ from functools import lru_cache
 
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Notation
 from constrain.grammar.json_schema.lexical.strings import Spelling
-from constrain.grammar.regular import Regular, complement, intersect
+from constrain.grammar.regular import Regular, complement, counted, intersect
 from constrain.grammar.substrings import occurs_in
 from constrain.grammar.utf8 import CodePoints
 
 
 class _Excluding(Spelling):
-    """A spelling of texts that, as they are written, do not hold some strings.
+    """A spelling of texts that, as they are written, do not hold some others."""
 
-    Patterns and formats are told character by character, so only marks are looked for in them.
-    """
-
-    def __init__(self, base: Spelling, excludes: tuple[str, ...], marks: tuple[str, ...]) -> None:
+    def __init__(self, base: Spelling, excludes: tuple[str, ...]) -> None:
         self._base = base
-        self._clean = complement(occurs_in((*excludes, *marks)))
-        self._unmarked = complement(occurs_in(marks)) if marks else None
+        self._clean = complement(occurs_in(excludes))
+        self.excludes = excludes
         self.character = base.character
         self.body = intersect(base.body, self._clean)
 
@@ -43,22 +37,22 @@ class _Excluding(Spelling):
 
     def of_length(self, low: int, high: int | None) -> Regular:
         """Texts of so many characters."""
-        return intersect(self._base.of_length(low, high), self._clean)
+        return counted(self.body, self.character, low, high)
 
     @lru_cache(maxsize=1024)  # noqa: B019
     def kept(self, body: Regular) -> Regular:
-        """Of texts that were put together of characters, those without a mark."""
-        return body if self._unmarked is None else intersect(body, self._unmarked)
+        """Of texts that were put together of characters, those that hold none of the others."""
+        return intersect(body, self._clean)
 
 
 class _ExcludingNotation(Notation):
-    def __init__(self, base: Notation, excludes: tuple[str, ...], marks: tuple[str, ...]) -> None:
+    def __init__(self, base: Notation, excludes: tuple[str, ...]) -> None:
         super().__init__(is_canonical=base.is_canonical, ensure_ascii=False, is_plain=base.is_plain)
         ((quote, spelling),) = base.quotes
-        self.write_strings_in(((quote, _Excluding(spelling, excludes, marks)),))
+        self.write_strings_in(((quote, _Excluding(spelling, excludes)),))
 
 
 @lru_cache(maxsize=64)
-def notation_without(excludes: tuple[str, ...], marks: tuple[str, ...] = ()) -> Notation:
-    """The usual notation without some strings, and without some marks."""
-    return _ExcludingNotation(USUAL_NOTATION, excludes, marks) if excludes or marks else USUAL_NOTATION
+def notation_without(excludes: tuple[str, ...]) -> Notation:
+    """The usual notation without some texts."""
+    return _ExcludingNotation(USUAL_NOTATION, excludes) if excludes else USUAL_NOTATION

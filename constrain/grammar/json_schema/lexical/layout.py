@@ -230,10 +230,21 @@ def layout_for(
 
 
 @lru_cache(maxsize=16)
-def layout_of_patterns(gap: Regular, separators: tuple[Regular, Regular], notation: Notation) -> Layout:
-    """The layout with a gap before each token, and with separators as :func:`separator_matching` gives them."""
+def layout_of_patterns(
+    gap: Regular, separators: tuple[Regular, Regular], notation: Notation, inside: Regular = EPSILON
+) -> Layout:
+    """The layout with a gap before each token, and with separators as :func:`separator_matching` gives them.
+
+    ``inside`` is what stands behind an opening bracket and before a closing one beside that.
+    """
     comma, colon = separators
-    return Layout(gap, concat(gap, comma), concat(gap, colon), notation)
+    layout = Layout(gap, concat(gap, comma), concat(gap, colon), notation)
+    if inside is not EPSILON:
+        layout.first_array, layout.first_object = concat(literal("["), inside), concat(literal("{"), inside)
+        layout.open_array, layout.open_object = concat(gap, layout.first_array), concat(gap, layout.first_object)
+        layout.close_array = concat(inside, layout.close_array)
+        layout.close_object = concat(inside, layout.close_object)
+    return layout
 
 
 MARKS = (literal(","), literal(":"))

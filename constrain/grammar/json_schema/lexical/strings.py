@@ -56,9 +56,12 @@ class Spelling:
         One character; and everything that can stand between the quotes.
     unwritable : str
         The ASCII characters for which there is no way.
+    excludes : tuple of str
+        What no text holds as it is written.
     """
 
     unwritable = ""
+    excludes: tuple[str, ...] = ()
     alphabet: tuple[Regular, ...] = ()
     """Each printable ASCII character, where words are made of these."""
 

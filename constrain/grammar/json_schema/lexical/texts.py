@@ -239,10 +239,11 @@ def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regul
     """Expressions whose intersection is that of all items; a pattern takes up the lengths, if it can."""
     lengths = [item for item in items if isinstance(item, Length)]
     if lengths:
-        low = max(item.low for item in lengths)
-        high = min((item.high for item in lengths if item.high is not None), default=None)
+        low, high = _bounds(lengths)
         for item in items:
-            bounded = _pattern_of_length(item.source, low, high, spelling) if isinstance(item, Pattern) else None
+            if spelling.excludes or not isinstance(item, Pattern):
+                continue  # beside what is excluded a counter of its own is cheaper
+            bounded = _pattern_of_length(item.source, low, high, spelling)
             if bounded is not None:
                 others = [each for each in items if each is not item and each not in lengths]
                 return [bounded, *(_spelled(each, spelling) for each in others)]
@@ -253,6 +254,12 @@ def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regul
         if parts:
             return [counted(intersect(*parts), spelling.character, low, high)]
     return [_spelled(item, spelling) for item in items]
+
+
+def _bounds(lengths: list[Length]) -> tuple[int, int | None]:
+    return max(each.low for each in lengths), min(
+        (each.high for each in lengths if each.high is not None), default=None
+    )
 
 
 @lru_cache(maxsize=512)
@@ -281,7 +288,11 @@ def plain(text: Text) -> Regular:
     if isinstance(text, Without):
         return intersect(utf8.ANY_TEXT, complement(plain(text.item)))
     if isinstance(text, Every):
-        return intersect(*map(plain, text.items)) if text.items else utf8.ANY_TEXT
+        lengths = [item for item in text.items if isinstance(item, Length)]
+        others = [plain(item) for item in text.items if not isinstance(item, Length)]
+        if lengths:
+            return counted(intersect(*others) if others else utf8.ANY_TEXT, utf8.ANY_CHAR, *_bounds(lengths))
+        return intersect(*others) if others else utf8.ANY_TEXT
     assert isinstance(text, Some)
     return union(*map(plain, text.items)) if text.items else EMPTY
 

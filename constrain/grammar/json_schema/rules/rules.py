@@ -18,7 +18,7 @@ from constrain.grammar.json_events import JsonReader
 from constrain.grammar.json_schema.document.document import Document
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.idn.a_labels import HostNames
-from constrain.grammar.json_schema.lexical.idn.hostnames import idn_hostname
+from constrain.grammar.json_schema.lexical.idn.hostnames import idn_hostname, may_be_in_name
 from constrain.grammar.json_schema.lexical.layout import MAX_INDENTED_DEPTH, Layout
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.prelude import stock_for
@@ -323,10 +323,12 @@ class RuleWriter:
         spelling = notation.spelling
         if isinstance(node, StringNode) and node.values is None and node.terms:
             self._formats.update([term.text.name for term in node.terms if type(term.text) is Format])
+            is_alone = len(node.terms) == 1 and node.low is None and node.high is None
+            # What is excluded is an assertion about the string, too.
+            is_alone = is_alone and not any(map(may_be_in_name, spelling.excludes))
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
             if irregular is not None:
                 where = irregular.pointer
-                is_alone = len(node.terms) == 1 and node.low is None and node.high is None
                 if is_alone and isinstance(irregular.text, Format):
                     self.note("how long labels are in Punycode, and that they are in form C, is not enforced", where)
                     a_labels = self._names_with_a_labels(HostNames(self.builder, opened, spelling))
@@ -334,7 +336,7 @@ class RuleWriter:
                 self.refuse(f"{irregular.text} beside other assertions about the string is not supported", where)
                 node = replace(node, terms=tuple(term for term in node.terms if is_regular(term.text)))
             if any(term.text == HOST_NAME for term in node.terms):
-                if len(node.terms) == 1 and node.low is None and node.high is None:
+                if is_alone:
                     names = HostNames(self.builder, opened, spelling)
                     return self.builder.choice([(names.plain(),), (self._names_with_a_labels(names),)])
                 where = next(term.pointer for term in node.terms if term.text == HOST_NAME)

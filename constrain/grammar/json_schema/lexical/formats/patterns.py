@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from constrain.grammar.json_schema.lexical.formats.ecma_regex import regex_format
-from constrain.grammar.regular import Regular, concat, intersect, union
+from constrain.grammar.regular import Regular, concat, counted, intersect, union
 
 Spell = Callable[[str], Regular]
 """Gives the language of a regular expression that matches as a whole."""
@@ -121,7 +121,7 @@ def _hostname(spell: Spell) -> Regular:
         f"(?:{end}{{1,2}}|{end}{inner}{end}(?:{inner}{{0,59}}{end})?|{end}{inner}-{end}(?:{inner}{{0,58}}{end})?"
         f"|[xX][nN]--{inner}{{1,58}}{end})"
     )
-    return intersect(spell(f"{label}(?:\\.{label})*"), spell("(?s:.{1,253})"))
+    return counted(spell(f"{label}(?:\\.{label})*"), spell("(?s:.)"), 1, 253)
 
 
 # -- international names -----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ hyphens, or a U-label (:mod:`~.labels`); if one label has letters from right to 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache, partial
 
@@ -22,6 +23,9 @@ IDN_HOSTNAME = "idn-hostname"
 """The name of the format."""
 
 _DOTS = "[.\u3002\uff0e\uff61]"
+
+may_be_in_name = re.compile("[-.\\\\0-9A-Za-z\\u0080-\\U0010ffff]+").fullmatch
+"""Whether a host name may hold a text as it is written: with a backslash it may be an escape."""
 
 
 @lru_cache(maxsize=4)
