@@ -56,3 +56,24 @@ def test_many_kinds_of_keys_are_taken_for_scarce(count: int, expected: bool) -> 
     ir = constrain.Grammar.from_json_schema({"type": "object", "properties": objects}).ir
     assert ir.has_scarce_keys is not None
     assert ir.has_scarce_keys() is expected
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("patterns", [("^x[0-9]$", "^(?:a|b){6}$"), ("^x[0-9]{3}$", "^(?:a|b){7}$")])
+def test_keys_that_there_are_none_of_do_not_matter(patterns: tuple[str, ...], order: Any) -> None:
+    """That a key is of neither pattern and yet of one of them is a class of its own, and an empty one."""
+    schema = {
+        "type": "object",
+        "patternProperties": dict.fromkeys(patterns, {"const": 1}),
+        "minProperties": 2,
+        **REFUSED,
+    }
+    vocabulary = constrain.Vocabulary([*(bytes((byte,)) for byte in range(32, 127)), b"</s>"], eos_ids=[95])
+    compiled = constrain.GrammarCompiler(vocabulary).compile(
+        constrain.Grammar.from_json_schema(schema, property_order=order)
+    )
+    matcher = constrain.Matcher(compiled, max_tokens=60)
+    assert matcher.tokens_to_finish() <= 26
+    assert matcher.accept_bytes(b'{"' + (b"x1" if "{3}" not in patterns[0] else b"x111") + b'":1,"')
+    text = bytes(vocabulary.tokens[token][0] for token in matcher.completion())
+    assert matcher.accept_bytes(text)

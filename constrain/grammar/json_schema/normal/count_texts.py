@@ -36,6 +36,9 @@ _FEW_STEPS = 5_000
 _STEPS_AHEAD = 500
 _COMMON_CLASSES = 4
 
+# So many strings of a part are looked through for those of the whole.
+_MOST_INSIDE = 1_000
+
 _State = tuple[int, ...]
 
 # A state of a part that no string of the whole leads through.
@@ -74,10 +77,12 @@ def few_strings(text: Text, most: int) -> frozenset[str] | None:
     elif isinstance(text, Pattern) and is_finite(plain(text)):
         found = _first_words(text, most + 1)
     elif isinstance(text, Every):
+        # Many of them may be left out by the other parts.
         for item in text.items:
-            inside = few_strings(item, most)
+            inside = few_strings(item, _MOST_INSIDE)
             if inside is not None:
-                return frozenset(members(text, tuple(inside)))
+                found = frozenset(members(text, tuple(inside)))
+                break
     elif isinstance(text, Some):
         parts = [few_strings(item, most) for item in text.items]
         known = [part for part in parts if part is not None]

@@ -9,6 +9,7 @@ keys behind whose beginnings an object may have all there are.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import NamedTuple
 
 from constrain.errors import LimitError
@@ -98,7 +99,7 @@ class _Automaton:
         self._members = members
         self._unfolding = unfolding
         self._known_beginnings: dict[Text, Beginnings] = {}
-        self._words: dict[tuple[int, int], list[Symbol]] = {}
+        self._words: dict[tuple[int, int], list[Symbol] | None] = {}
 
     def edges(self, state: _State | _Value | _Ahead) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on; an edge is the number of a way."""
@@ -225,25 +226,27 @@ class _Automaton:
             for way in self._members.ways:
                 of_class = self._keys.get(way.member)
                 lexemes = [way.next_key] if of_class is None else self._cheap_keys(way.member, of_class.keys, count)
-                prices.append(min(max(map(costs.of, lexemes), default=NEVER) + costs.of(way.value), NEVER))
-                if not self._order.named[way.member] and (of_class is None or len(lexemes) >= count):
+                if lexemes is not None and not lexemes:
+                    # There are no such keys.
+                    continue
+                dearest = NEVER if lexemes is None else max(map(costs.of, lexemes))
+                prices.append(min(dearest + costs.of(way.value), NEVER))
+                if not self._order.named[way.member] and (of_class is None or len(lexemes or ()) >= count):
                     always.append(prices[-1])
             # Of a class with as many keys there is always one.
             price = min(always) if always and not is_pending else max(prices, default=NEVER)
             known[count, is_pending] = price
         return price
 
-    def _cheap_keys(self, member: int, keys: Text, count: int) -> list[Symbol]:
-        """The lexemes of ``count`` keys that are short, or of all there are."""
-        known = self._words.get((member, count))
-        if known is None:
-            try:
+    def _cheap_keys(self, member: int, keys: Text, count: int) -> list[Symbol] | None:
+        """The lexemes of ``count`` keys that are short, or of all there are; None if that takes too long to find."""
+        if (member, count) not in self._words:
+            lexemes: list[Symbol] | None = None
+            with suppress(LimitError):
                 words = few_words(keys, count)
-            except LimitError:
-                words = []
-            known = [self._unfolding.lexeme(named_keys(self._layout, word)[1], "key") for word in words]
-            self._words[member, count] = known
-        return known
+                lexemes = [self._unfolding.lexeme(named_keys(self._layout, word)[1], "key") for word in words]
+            self._words[member, count] = lexemes
+        return self._words[member, count]
 
 
 def _add(tree: GrowingTree, name: str, is_new: bool) -> GrowingTree:
