@@ -64,7 +64,7 @@ def test_keys_that_there_are_none_of_do_not_matter(patterns: tuple[str, ...], or
     """That a key is of neither pattern and yet of one of them is a class of its own, and an empty one."""
     schema = {
         "type": "object",
-        "patternProperties": dict.fromkeys(patterns, {"const": 1}),
+        "patternProperties": {pattern: {"const": 1} for pattern in patterns},
         "minProperties": 2,
         **REFUSED,
     }
