@@ -257,8 +257,8 @@ class _Combination:
     def count(self, most: int, limit: int) -> int | None:
         """How many strings there are, or ``most`` if there are more; None if ``limit`` steps do not tell."""
         # Mostly there are so many that a few lengths are enough.
-        found = self._count(self.start, most, limit // 8, None)
-        return self._count(self.start, most, limit // 2, self._alive(limit // 2)) if found is None else found
+        found = self._count(most, limit // 8, None)
+        return self._count(most, limit // 2, self._alive(limit // 2)) if found is None else found
 
     def has_many(self, state: _State, most: int, limit: int) -> bool:
         """Whether ``most`` strings go on from a state by common bytes; False if ``limit`` steps do not tell."""
@@ -278,11 +278,11 @@ class _Combination:
             layer = following
         return False
 
-    def _count(self, start: _State, most: int, limit: int, alive: set[_State] | None) -> int | None:
+    def _count(self, most: int, limit: int, alive: set[_State] | None) -> int | None:
         """The same by way of some states only, if they are known."""
         found = 0
         # For each state how many strings lead to it, one length after the other.
-        layer = {start: 1}
+        layer = {self.start: 1}
         while layer:
             found += sum(number for state, number in layer.items() if self._ends(state))
             if found >= most:
@@ -308,9 +308,8 @@ class _Combination:
 
     def _alive(self, limit: int) -> set[_State] | None:
         """The states from which a string can be ended; None if there are more than can be seen in ``limit`` steps."""
-        start = self.start
-        before: dict[_State, list[_State]] = {start: []}
-        todo = [start]
+        before: dict[_State, list[_State]] = {self.start: []}
+        todo = [self.start]
         for state in todo:
             limit -= len(self._classes)
             if limit <= 0:

@@ -21,12 +21,9 @@ from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.normal.satisfiable import may_have_value
 from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Behind
 from constrain.grammar.json_schema.text_dependent.many_members import MANY_MEMBERS, ManyMembers, Member
-from constrain.grammar.json_schema.text_dependent.unique_members import KeysOfClass, UniqueMembers
+from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, KeysOfClass, UniqueMembers
 from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
 from constrain.grammar.regular import EPSILON
-
-MAX_COUNTED = 10_000
-"""Of so many keys or more in one class, an object is taken never to have all."""
 
 # Of so few keys each is a member of its own, where they may run out.
 _FEW_KEYS = 64
@@ -445,7 +442,7 @@ def _counts_that_matter(context: Context, node: ObjectNode, classes: list[KeyCla
     """For each class how many keys there are, if a rule of ``some`` may be left without any; else None."""
     if not node.some:
         return [None] * len(classes)
-    enough = MAX_COUNTED if node.high is None else min(node.high.value, MAX_COUNTED)
+    enough = MOST_COUNTED if node.high is None else min(node.high.value, MOST_COUNTED)
     counts: list[int | None] = [None] * len(classes)
     # The rules that some class can always meet.
     always: set[int] = set()

@@ -26,7 +26,7 @@ from constrain.grammar.regular import Regular, complement, intersect
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata
 
 MOST_COUNTED = 10_000
-"""Of so many keys or more with the same beginning, an object is taken never to have all."""
+"""Of so many keys or more, in one class or with the same beginning, an object is taken never to have all."""
 
 
 class KeysOfClass(NamedTuple):
