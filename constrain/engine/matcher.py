@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -51,8 +52,8 @@ from constrain.grammar.tokens import MARK_BYTE, MARKED_BYTES, spelled_token
 
 _NOTHING = object()
 
-_MOST_COMPLETIONS = 100
-"""So often a limited rule may be closed on the way to the end of a text."""
+_MOST_VAIN_COMPLETIONS = 16
+"""So often a limited rule may be closed on the way to the end of a text, without the end coming nearer."""
 
 
 class Matcher(Cursor):
@@ -719,10 +720,13 @@ class Matcher(Cursor):
         """
         begin = self._steps
         found: list[int] = []
-        for _ in range(_MOST_COMPLETIONS):
+        vain, fewest = 0, math.inf
+        while vain < _MOST_VAIN_COMPLETIONS:
             if self._state == ENDED or self.is_accepting():
                 return found
-            for token in transact(self, shortest_completion, self):
+            known = transact(self, shortest_completion, self)
+            vain, fewest = (0, len(known)) if len(known) < fewest else (vain + 1, fewest)
+            for token in known:
                 if not self.accept_token(token):
                     break
                 found.append(token)

@@ -66,6 +66,24 @@ def test_a_completion_ends_where_a_rule_on_its_way_is_over(most):
 # -- what it says --------------------------------------------------------------------------------------
 
 
+def test_a_completion_is_given_up_where_its_end_comes_no_nearer():
+    """The rule needs four tokens and has one: each time it is closed, all that is left is to begin anew."""
+    text = r"""
+        start: (T1 | T1) r1* T1 r0
+        r0: T2 r1 r1
+        r1[max_tokens=1]: T0 T3+
+        T0: /[<]/
+        T1: /[;]|[;<abc]|[;<abc]+/
+        T2: /[ac]/
+        T3: /[;<abc]{2}[;<abc]/
+    """
+    single = constrain.Vocabulary([b"a", b"b", b"c", b"<", b";", b"</s>"], eos_ids=[5])
+    matcher = constrain.Matcher(constrain.GrammarCompiler(single).compile(constrain.Grammar.from_lark(text)))
+    with pytest.raises(constrain.ConstrainError, match="no way to complete"):
+        matcher.completion()
+    assert matcher.steps == 0
+
+
 def test_over_after_so_many_tokens():
     texts = Texts('start: "<" r ">"\nr[max_tokens=2]: /[a-z]+/', b"ab", b"cd", b"cd>").take(b"<", b"ab")
     assert b">" in texts.allowed()
