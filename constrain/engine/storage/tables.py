@@ -226,8 +226,8 @@ def _take_buffer() -> np.ndarray[Any, Any]:
         return _spare_buffers.pop()
     except IndexError:
         buffer = _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
-    _advise(buffer, _POPULATE_WRITE, 0, _DENSE_END)
-    return buffer
+        _advise(buffer, _POPULATE_WRITE, 0, _DENSE_END)
+        return buffer
 
 
 NO_TABLES = np.zeros(t.CONTEXT_SIZE, np.int64)
