@@ -90,7 +90,9 @@ class TransformersBackend(Backend):
         self.can_batch = self._cache_argument is not None and self._caches.can_batch and "position_ids" in accepted
         self._room = self._room_of(options, "position_ids" in accepted)
         self.can_batch = self.can_batch and self._room is None
-        self._batch = BatchCache(self._caches)
+        embeddings = model.get_input_embeddings()
+        self._known_tokens = self.vocab_size if embeddings is None else int(embeddings.weight.shape[0])
+        self._batch = BatchCache(self._caches, self._check_tokens)
         self._told, self._dropped, self._evictions, self._largest, self._floor = 0, 0, 0, 0, 0
         self._cache: Any = None
         self._cached: list[int] = []
@@ -311,11 +313,19 @@ class TransformersBackend(Backend):
         try:
             with self._torch.inference_mode():
                 return self._model(**{**self._last_only, **arguments})
-        except (RuntimeError, IndexError) as error:  # no memory, or a token that the model has not
+        except (RuntimeError, IndexError) as error:  # no memory
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise ConstrainError(f"the model cannot go on: {lines[0]}") from error
 
+    def _check_tokens(self, tokens: list[int]) -> None:
+        """Raise for a token that the model has not: on a GPU, asking for it makes the device useless to the process."""
+        if min(tokens) < 0 or max(tokens) >= self._known_tokens:
+            unknown = next(token for token in tokens if not 0 <= token < self._known_tokens)
+            raise ConstrainError(f"the model cannot go on: of its {self._known_tokens} tokens none has id {unknown}")
+
     def _tensor(self, rows: list[list[int]]) -> Any:
+        for row in rows:
+            self._check_tokens(row)
         return self._torch.tensor(rows, dtype=self._torch.long, device=self._model.device)
 
     @staticmethod

@@ -7,7 +7,7 @@ count real tokens only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from constrain.backends.transformers_cache import CacheMaker
@@ -22,8 +22,9 @@ class BatchCache:
         Keys and values of the rows; made by the first :meth:`prepare`.
     """
 
-    def __init__(self, caches: CacheMaker) -> None:
+    def __init__(self, caches: CacheMaker, check_tokens: Callable[[list[int]], None]) -> None:
         self._caches = caches
+        self._check_tokens = check_tokens
         self.forget()
 
     def forget(self) -> None:
@@ -42,6 +43,8 @@ class BatchCache:
         """
         self._keep_only(contexts, torch, device)
         new = {row: ids[len(self._cached.get(row, ())) :] for row, ids in contexts.items()}
+        for tokens in new.values():
+            self._check_tokens(tokens)
         width = max(map(len, new.values()))
         ids = torch.zeros((len(new), width), dtype=torch.long)
         real = torch.zeros((len(new), width), dtype=torch.long)

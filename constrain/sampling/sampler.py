@@ -427,7 +427,7 @@ class Sampler:
             window = np.ascontiguousarray(whole, dtype=np.int32)
             if len(whole) and (window.ndim != 1 or not np.array_equal(window, whole)):
                 raise ValueError
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, KeyError, OverflowError):
             raise ConstrainError("a history must be a sequence of token ids") from None
         starts = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum([len(part) for part in parts], out=starts[1:])

@@ -45,7 +45,8 @@ def backend(folder):
 def reference(model, ids):
     """The model's own answer, without a cache."""
     with torch.inference_mode():
-        return model(torch.tensor([list(ids)]), use_cache=False).logits[0, -1].float().numpy()
+        rows = torch.tensor([list(ids)], device=model.device)
+        return model(rows, use_cache=False).logits[0, -1].float().cpu().numpy()
 
 
 def make(backend, **options):
@@ -86,8 +87,14 @@ def test_an_empty_context_begins_with_the_token_that_begins_a_text(backend):
 
 
 def test_a_token_that_the_model_has_not(backend):
-    with pytest.raises(ConstrainError, match="the model cannot go on: "):
-        backend.logits([BOS, ROWS])
+    for unknown in (ROWS, -1):
+        with pytest.raises(ConstrainError, match=f"the model cannot go on: of its {ROWS} tokens none has id {unknown}"):
+            backend.logits([BOS, unknown])
+        with pytest.raises(ConstrainError, match="the model cannot go on: "):
+            backend.logits_batch([IDS[:4], [BOS, unknown, 7]])
+        with pytest.raises(ConstrainError, match="the model cannot go on: "):
+            backend.prompt_logits([BOS, unknown])
+        assert np.allclose(backend.logits_batch([IDS[:5]])[0], reference(backend._model, IDS[:5]), atol=1e-4)
     assert np.allclose(backend.logits(IDS[:5]), reference(backend._model, IDS[:5]), atol=1e-4)
 
 

@@ -41,7 +41,7 @@ def test_beams_are_those_of_transformers(backend, pattern, beams, penalty, early
         early_stopping=early,
     )
     output = backend._model.generate(
-        torch.tensor([PROMPT]),
+        torch.tensor([PROMPT], device=backend._model.device),
         num_beams=beams,
         num_return_sequences=beams,
         max_new_tokens=12,
@@ -62,7 +62,9 @@ def test_beams_are_those_of_transformers(backend, pattern, beams, penalty, early
 def test_prompts_are_scored_in_one_go(backend):
     found = prompt_log_probabilities(backend, backend.tokenizer, PROMPT, top=1)
     with torch.inference_mode():
-        values = torch.log_softmax(backend._model(torch.tensor([PROMPT])).logits[0].float(), dim=-1)
+        values = torch.log_softmax(
+            backend._model(torch.tensor([PROMPT], device=backend._model.device)).logits[0].float(), dim=-1
+        )
     expected = [float(values[place, token]) for place, token in enumerate(PROMPT[1:])]
     assert [token.log_probability for token in found[1:]] == pytest.approx(expected, abs=1e-4)
     assert [token.top[0][0] for token in found[1:]] == values[:-1].argmax(dim=-1).tolist()

@@ -1,4 +1,7 @@
-"""Masks for logits in tensors: torch operations, and the Triton kernel in Triton's interpreter, token by token."""
+"""Masks for logits in tensors, token by token: torch operations, and the Triton kernel in Triton's interpreter.
+
+Where there is a GPU the kernel runs there, and not in the interpreter, which is a setting for the whole process.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,10 @@ from constrain.errors import ConstrainError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-# Triton looks at it when a kernel is defined, which is when it is first used.
-os.environ.setdefault("TRITON_INTERPRET", "1")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    # Triton looks at it when a kernel is defined, which is when it is first used.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 SHAPES = [(1, 32, 1), (3, 40, 2), (2, 4096, 128), (4, 5000, 150), (2, 4200, 130), (3, 300, 200)]
 DTYPES = ["float32", "float16", "bfloat16", "float64"]
@@ -31,6 +36,14 @@ def some_logits(rng: np.random.Generator, rows: int, width: int, dtype: str, str
         wide[::2, 3 : 3 + width] = numbers
         return wide[::2, 3 : 3 + width]
     return numbers
+
+
+def on_device(logits: Any) -> Any:
+    """The same logits on the GPU, in memory of the same order."""
+    if DEVICE == "cpu":
+        return logits
+    there = torch.empty_strided(logits.shape, logits.stride(), dtype=logits.dtype, device=DEVICE)
+    return there.copy_(logits)
 
 
 def masked(logits: Any, mask: np.ndarray[Any, Any], indices: Any = None) -> Any:
@@ -65,23 +78,33 @@ def test_logits_are_what_the_mask_says(way: str) -> None:
         expected = masked(logits, mask, indices)
         rows = torch.from_numpy(mask)
         if way == "triton":
-            apply_with_triton(logits, rows, None if indices is None else torch.tensor(indices, dtype=torch.int64))
+            logits = on_device(logits)
+            numbers = None if indices is None else torch.tensor(indices, dtype=torch.int64, device=DEVICE)
+            apply_with_triton(logits, rows.to(DEVICE), numbers)
         else:
             apply_token_bitmask_inplace(logits, rows, indices=indices)
-        assert torch.equal(logits, expected)
+        assert torch.equal(logits.cpu(), expected)
 
 
 def test_the_kernel_leaves_what_is_around_alone() -> None:
     pytest.importorskip("triton", reason="Triton is not installed")
-    wide = torch.zeros(4, 50)
+    wide = torch.zeros(4, 50, device=DEVICE)
     # A mask with strides of its own, too.
-    mask = torch.zeros(4, 6, dtype=torch.int32)[::2, ::3]
+    mask = torch.zeros(4, 6, dtype=torch.int32, device=DEVICE)[::2, ::3]
     apply_with_triton(wide[1:3, 5:45], mask)
     assert torch.isneginf(wide[1:3, 5:45]).all()
     assert (wide == 0).sum() == 4 * 50 - 2 * 40
-    apply_with_triton(wide[:0], mask)
-    apply_with_triton(wide[1:3], mask, torch.empty(0, dtype=torch.int64))
-    assert (wide == 0).sum() == 4 * 50 - 2 * 40
+
+
+@pytest.mark.parametrize("height", [1, 3])
+def test_no_row_and_no_column(height: int) -> None:
+    mask = torch.zeros(height, 1, dtype=torch.int32)
+    logits = torch.zeros(3, 32, device=DEVICE)
+    for rows in (mask, mask.numpy(), mask.to(DEVICE)):
+        apply_token_bitmask_inplace(logits, rows, indices=[])
+        apply_token_bitmask_inplace(logits[:, :0], rows)
+    apply_token_bitmask_inplace(logits[:0], mask[:1])
+    assert (logits == 0).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])

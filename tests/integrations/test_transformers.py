@@ -15,6 +15,7 @@ from constrain import Grammar, GrammarCompiler, Vocabulary  # noqa: E402
 from constrain.errors import ConstrainError  # noqa: E402
 from constrain.integrations.transformers import ConstrainLogitsProcessor, generate  # noqa: E402
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PAD, EOS = 0, 1
 TOKENS = [b"<pad>", b"</s>"] + [bytes([b]) for b in range(32, 127)] + [b"ab", b'": ', b'{"', b"true", b"10", b'",']
 # As real models do: rounded up, with rows that belong to no token.
@@ -41,7 +42,7 @@ def model():
         # Wide enough that the model has strong opinions, and the mask has to overrule them.
         initializer_range=0.5,
     )
-    return transformers.LlamaForCausalLM(config).eval()
+    return transformers.LlamaForCausalLM(config).eval().to(DEVICE)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +54,8 @@ def compiled():
 def prompts(rows):
     """Prompts of different lengths, padded on the left."""
     width = rows + 2
-    ids = torch.full((rows, width), PAD)
-    attention = torch.zeros((rows, width), dtype=torch.long)
+    ids = torch.full((rows, width), PAD, device=DEVICE)
+    attention = torch.zeros((rows, width), dtype=torch.long, device=DEVICE)
     for row in range(rows):
         length = row + 2
         ids[row, width - length :] = torch.arange(40, 40 + length)
@@ -141,7 +142,7 @@ def test_beams_find_the_most_likely_string(model):
     # Against exhaustive search: with as many beams as strings, nothing is pruned.
     compiler = GrammarCompiler(Vocabulary(TOKENS, eos_ids=[EOS], special_ids=[PAD, EOS]))
     grammar = compiler.compile(Grammar.from_regex("[a-c][a-c]|[x-z]{2}"))
-    prompt = torch.tensor([40, 41, 42])
+    prompt = torch.tensor([40, 41, 42], device=DEVICE)
     width = len(prompt)
     output = model.generate(
         prompt[None],
@@ -155,7 +156,7 @@ def test_beams_find_the_most_likely_string(model):
     )
 
     def score(tokens):
-        ids = torch.cat([prompt, torch.tensor([*tokens, EOS])])
+        ids = torch.cat([prompt, torch.tensor([*tokens, EOS], device=DEVICE)])
         with torch.no_grad():
             logp = model(ids[None]).logits[0].log_softmax(-1)
         return sum(logp[width - 1 + i, token].item() for i, token in enumerate([*tokens, EOS]))
@@ -188,7 +189,7 @@ def test_used_again_with_other_prompts(model, compiled):
         inputs["input_ids"][inputs["attention_mask"] == 1] += rows
         output = model.generate(**inputs, logits_processor=[processor], max_new_tokens=24, do_sample=True)
         check(output, inputs["input_ids"].shape[1], [PATTERNS[0]] * rows)
-    longer = {"input_ids": torch.cat([output, torch.full((1, 5), 50)], dim=1)}
+    longer = {"input_ids": torch.cat([output, torch.full((1, 5), 50, device=DEVICE)], dim=1)}
     output = model.generate(**longer, logits_processor=[processor], max_new_tokens=24, do_sample=True)
     check(output, longer["input_ids"].shape[1], [PATTERNS[0]])
     processor.reset()
@@ -198,7 +199,7 @@ def test_used_again_with_other_prompts(model, compiled):
 
 
 def test_prompt_that_begins_the_output(model, compiled):
-    inputs = {"input_ids": torch.tensor([[50, 51, 52, TOKENS.index(b"1"), TOKENS.index(b"2")]])}
+    inputs = {"input_ids": torch.tensor([[50, 51, 52, TOKENS.index(b"1"), TOKENS.index(b"2")]], device=DEVICE)}
     processor = ConstrainLogitsProcessor(compiled[PATTERNS[1]], prompt_length=3)
     output = model.generate(**inputs, logits_processor=[processor], max_new_tokens=24, do_sample=False)
     ((text, finished),) = texts(output, 3)
@@ -224,10 +225,10 @@ def test_assisted_decoding(model, compiled):
 
 def test_scores_are_not_modified_and_rows_that_are_over_stay_finite(compiled):
     processor = ConstrainLogitsProcessor(compiled["x*y"], prompt_length=0)
-    scores = torch.randn(3, MODEL_WIDTH)
+    scores = torch.randn(3, MODEL_WIDTH, device=DEVICE)
     before = scores.clone()
     y = TOKENS.index(b"y")
-    masked = processor(torch.tensor([[y, EOS, PAD], [y, y, y], [TOKENS.index(b"x")] * 3]), scores)
+    masked = processor(torch.tensor([[y, EOS, PAD], [y, y, y], [TOKENS.index(b"x")] * 3], device=DEVICE), scores)
     assert torch.equal(scores, before)
     allowed = [set(torch.isfinite(row).nonzero().flatten().tolist()) for row in masked]
     assert allowed == [{EOS}, {EOS}, {TOKENS.index(b"x"), y}]
@@ -237,7 +238,7 @@ def test_scores_are_not_modified_and_rows_that_are_over_stay_finite(compiled):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_dtypes(compiled, dtype):
     processor = ConstrainLogitsProcessor(compiled["x*y"])
-    masked = processor(torch.zeros((1, 4), dtype=torch.long), torch.zeros((1, MODEL_WIDTH), dtype=dtype))
+    masked = processor(torch.zeros((1, 4), dtype=torch.long), torch.zeros((1, MODEL_WIDTH), dtype=dtype, device=DEVICE))
     assert masked.dtype == dtype
     assert torch.isfinite(masked).sum() == 2
 
@@ -304,7 +305,7 @@ def generated(model, processor, **options):
 
 def test_a_limit_counts_what_generate_adds(model, compiled):
     """What a prompt holds of the text already is none of the new tokens."""
-    ids = torch.tensor([[TOKENS.index(b"a"), *[TOKENS.index(b"x")] * 6]])
+    ids = torch.tensor([[TOKENS.index(b"a"), *[TOKENS.index(b"x")] * 6]], device=DEVICE)
     processor = ConstrainLogitsProcessor(compiled["x*y"], 1, max_new_tokens=3)
     rows = model.generate(
         ids, attention_mask=torch.ones_like(ids), logits_processor=[processor], max_new_tokens=3, do_sample=True
@@ -320,7 +321,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def loaded(folder):
-    return transformers.AutoModelForCausalLM.from_pretrained(folder)
+    return transformers.AutoModelForCausalLM.from_pretrained(folder).to(DEVICE)
 
 
 def test_an_object_in_one_line(loaded):
