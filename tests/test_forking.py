@@ -12,9 +12,10 @@ import pytest
 from forks import child_does
 
 import constrain
-from constrain import collection, metrics
+from constrain import collection, demo, metrics
 from constrain.engine.automata import prelude as stock
 from constrain.engine.masks import batches as batch
+from constrain.generation import generate
 from constrain.tokenizers import metrics as tokenizer_metrics
 
 pytestmark = [
@@ -104,6 +105,18 @@ def test_the_threads_of_batches(vocabulary: constrain.Vocabulary) -> None:
 
     expected = fill()
     assert while_held(batch._pool_lock, lambda: fill() == expected)
+
+
+def test_a_text_that_is_being_generated() -> None:
+    tokenizer, model = demo.load()
+    compiled = constrain.GrammarCompiler(constrain.Vocabulary.from_tokenizer(tokenizer)).compile(
+        constrain.Grammar.from_json_schema({**SCHEMA, "minItems": 5})
+    )
+    steps = iter(generate(model, tokenizer, compiled, max_tokens=60, overlap=True))
+    for _ in range(3):
+        next(steps)
+    assert child_does(lambda: list(steps))
+    assert list(steps)
 
 
 def test_garbage_is_collected_in_the_child() -> None:

@@ -29,10 +29,10 @@ STEPS_KEPT = 64
 
 # Python's garbage collector takes a tuple for plain if it comes upon it after those inside it.  It comes upon young
 # links in the order of this queue, which has to be longer than its youngest generation gets; without the queue it would
-# be in the opposite order, and a text of 200,000 tokens stop for 50 ms at times.  The youngest generation gets long where
-# texts end while others go on, as in a server: what is freed counts against what is new.  (256 texts, `python -m
-# bench.batches`: up to 13,000 links.)  One queue serves all: what a place would keep of its own is one more thing to
-# reach in memory for each token of a batch.
+# be in the opposite order, and a text of 200,000 tokens stop for 50 ms at times.  The youngest generation gets long
+# where texts end while others go on, as in a server, since what is freed counts against what is new: up to 13,000 links
+# for 256 texts (`python -m bench.batches`).  One queue serves all: what a place would keep of its own is one more thing
+# to reach in memory for each token of a batch.
 YOUNG: Final[deque[Link]] = deque(maxlen=1 << 15)
 """The links that were made last, of all places; whoever makes one appends it."""
 

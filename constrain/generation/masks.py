@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from time import perf_counter
 from typing import Generic, TypeVar
 
+from constrain.forking import renew_in_child
 from constrain.generation.statistics import Statistics
 
 T = TypeVar("T")
@@ -40,6 +41,10 @@ class Overlap(Generic[T]):
         self._mask_seconds = 0.0
         self._pool: ThreadPoolExecutor | None = None
         self._filling: Future[float] | None = None
+        renew_in_child(self)
+
+    def _renew_after_fork(self) -> None:
+        self._pool = self._filling = None
 
     @property
     def pays(self) -> bool:

@@ -15,6 +15,7 @@ from constrain.engine.masks.batches import fill_next_token_bitmask_batch
 from constrain.engine.vocabulary.bitmasks import words_for
 from constrain.engine.vocabulary.device_masks import apply_to_tensor
 from constrain.errors import ConstrainError
+from constrain.forking import renew_in_child
 
 if TYPE_CHECKING:
     from constrain.engine.matcher import Matcher
@@ -85,8 +86,14 @@ class MaskBuffers:
         self._batch, self._threads = batch, threads
         self._buffers = [self._make_buffer(words_for(vocab_size)) for _ in range(2)]
         self._copies = self._torch.cuda.Stream(self._device) if self._has_streams else None
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="constrain-mask")
         self._filling: Future[_Buffer] | None = None
+        self._renew_after_fork()
+        renew_in_child(self)
+
+    def _renew_after_fork(self) -> None:
+        # What the parent's thread was filling is never done here.
+        self._filling = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="constrain-mask")
 
     def _make_buffer(self, words: int) -> _Buffer:
         torch, pinned = self._torch, self._has_streams

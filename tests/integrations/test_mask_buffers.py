@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
+from forks import child_does
 
 from constrain import Grammar, GrammarCompiler, Matcher, Vocabulary, allocate_token_bitmask
 from constrain.errors import ConstrainError
@@ -177,3 +179,21 @@ def test_what_is_filled_may_be_dropped(matchers: list[Matcher]) -> None:
     buffers.fill(matchers)
     buffers.close()
     assert threading.active_count() == before
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "fork") or DEVICE != "cpu", reason="there is no fork, or it leaves no use of the GPU"
+)
+def test_a_forked_child_has_a_thread_of_its_own(matchers: list[Matcher]) -> None:
+    with MaskBuffers(7, len(TOKENS), DEVICE) as buffers:
+        logits = torch.zeros(7, len(TOKENS))
+        buffers.fill(matchers)
+
+        def work() -> bool:
+            buffers.fill(matchers)
+            buffers.apply(logits)
+            return torch.nonzero(logits[0] == 0).reshape(-1).tolist() == allowed(matchers[0])
+
+        assert child_does(work)
+        assert (logits == 0).all()
+        buffers.apply(logits)
