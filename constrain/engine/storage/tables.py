@@ -444,15 +444,15 @@ class Tables:
                 data += array.tobytes().ljust(8 * words, b"\0")
         return Snapshot(np.array(pieces, np.int64), np.frombuffer(data, np.int64).copy(), larger)
 
-    def allocate(self, slot: int, capacity: int, used: int = 0) -> None:
-        """Give a table room for ``capacity`` elements, not initialised, of which ``used`` are in use."""
+    def allocate(self, slot: int, capacity: int) -> None:
+        """Give a table room for ``capacity`` elements, not initialised; none is in use."""
         if capacity > MOST_ELEMENTS:
             raise _too_many_elements(slot)
         if slot not in self._moved and capacity <= _MOST[slot]:
             self._resize(slot, max(t.SPECS[slot][1], capacity))
         else:
             self._install(slot, np.empty(capacity * t.NUMBERS_IN[slot], t.SPECS[slot][0]))
-        self.ctx[HEADER + 3 * slot + 2] = used
+        self.ctx[HEADER + 3 * slot + 2] = 0
 
     def make_room(self, slot: int, capacity: int) -> None:
         """The same for a table in which nothing has been yet; there is nothing to do if it is to be small."""

@@ -72,7 +72,7 @@ class VocabularyFiles:
         """Keep the trie, if that is possible."""
         self._write("trie", trie.arrays())
 
-    def load_masks(self, shared: Mapping[str, Array], words: int) -> None:
+    def load_masks(self, shared: Mapping[str, Array]) -> None:
         """Fill the vocabulary's tables of shared masks (shared_masks.py), still empty, with those that are there."""
         arrays = self._read("masks")
         if arrays is None or arrays.keys() != shared.keys():

@@ -64,7 +64,7 @@ class SharedMasks:
         self.lock = threading.Lock()
         renew_in_child(self)
         kept = {name: self.tables[slot] for name, slot in _KEPT.items()}
-        files.load_masks(kept, words)
+        files.load_masks(kept)
         weakref.finalize(self, files.save_masks, kept, words)
 
     def _renew_after_fork(self) -> None:
