@@ -14,11 +14,12 @@ from constrain.grammar.structural_tags.styles import CALLS
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.tools.definitions import read_tools
 from constrain.grammar.tools.front_end import style_named
-from constrain.grammar.tools.style import ToolStyle, may_go_on, pattern_of, pieces
+from constrain.grammar.tools.style import ToolStyle, pieces
 from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
 from constrain.tools.json_values import read_json
+from constrain.tools.marks import Mark
 from constrain.tools.python_calls import read_call
 from constrain.tools.xml_arguments import ArgumentReader, NotYet
 
@@ -169,17 +170,26 @@ class TurnParser:
         self._scanner: BracketScanner | None = None
         self._reading: ArgumentReader | None = None
         self._name = ""
-        forms = "|".join(
-            f"{pattern_of(before)}(?P<name{number}>[A-Za-z0-9_.:/-]+?){pattern_of(between)}"
-            for number, (before, between) in enumerate(self._style.forms)
-        )
-        # Where nothing stands between, the name goes on as far as it can.
-        ahead = "" if all(between for _, between in self._style.forms) else r"(?=[^A-Za-z0-9_.:/-])"
-        self._head = re.compile(f"(?:{forms}){ahead}", re.ASCII)
-        self._ends = re.compile("|".join(pattern_of(end) for end in self._style.ends))
-        section = self._style.section
-        begins = [section.begin] if section is not None else [pieces(before)[0][1] for before, _ in self._style.forms]
-        self._starts = tuple(dict.fromkeys(begins))
+        self._set_marks()
+
+    def _set_marks(self) -> None:
+        """Make the marks that are looked for: the trigger stands as it is, in the rest white space may be another."""
+        style, section, trigger = self._style, self._style.section, self._style.trigger
+        forms = [*style.forms, *style.also_read]
+        begins = [section.begin] if section is not None else [before for before, _ in forms]
+        exact = [len(trigger) if begin.startswith(trigger) else len(pieces(begin)[0][1]) for begin in begins]
+        self._starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
+        if section is None:
+            self._openings = self._heads = [
+                Mark(*form, exact=length) for form, length in zip(forms, exact, strict=True)
+            ]
+            self._ends = [Mark(end, is_last=True) for end in style.ends]
+        else:
+            self._openings = [Mark(section.begin, exact=exact[0])]
+            self._heads = [Mark(*form, is_inside=True) for form in forms]
+            self._ends = [Mark(end, is_inside=bool(end)) for end in style.ends]
+            self._separator = Mark(section.separator, is_inside=True)
+            self._section_end = Mark(section.end, is_inside=True, is_last=True)
 
     def feed(self, piece: str) -> list[Event]:
         """Read on; what the piece brought."""
@@ -208,6 +218,16 @@ class TurnParser:
     def _go_on(self, length: int) -> None:
         """Read a part of what may become a call."""
         self._unfinished, self._buffer = self._unfinished + self._buffer[:length], self._buffer[length:]
+
+    def _first(self, marks: Iterable[Mark], at: int = 0) -> tuple[re.Match[str] | None, bool]:
+        """Of some marks the first that stands at a place in the buffer; or whether one may, when there is more."""
+        for mark in marks:
+            found = mark.match(self._buffer, at)
+            if found is not None:
+                return found, False
+            if not self._is_last and mark.may_go_on(self._buffer, at):
+                return None, True
+        return None, False
 
     def _take(self, mark: str) -> bool:
         if self._buffer.startswith(mark):
@@ -301,50 +321,32 @@ class TurnParser:
         return True
 
     def _read_text(self) -> bool:
-        places = [(place, -len(mark), mark) for mark in self._starts if (place := self._buffer.find(mark)) >= 0]
+        places = [place for start in self._starts if (place := self._buffer.find(start)) >= 0]
         if not places:
             self._say("text", len(self._buffer) - self._held(self._starts))
             return False
-        place, _, mark = min(places)
-        if self._style.section is None:
-            head = self._head.match(self._buffer, place)
-            if head is None:
-                if not self._is_last and self._is_beginning_of_head(place):
-                    self._say("text", place)
-                    return False
-                # No call as the style writes it.
-                self._say("text", place + 1)
-                return True
-            self._say("text", place)
-        else:
-            self._say("text", place)
-            self._go_on(len(mark))
+        place = min(places)
+        opening, must_wait = self._first(self._openings, place)
+        if opening is None:
+            if must_wait:
+                self._say("text", place)
+                return False
+            # No call as the style writes it.
+            self._say("text", place + 1)
+            return True
+        length = opening.end() - place
+        self._say("text", place)
+        if self._style.section is not None:
+            self._go_on(length)
             self._in_section, self.turn.is_complete = True, False
         self._step = self._read_head
         return True
 
-    def _is_beginning_of_head(self, place: int) -> bool:
-        """Whether the head of a call may go on behind the end of what is there."""
-        rest = self._buffer[place:]
-        for before, between in self._style.forms:
-            if may_go_on(before, rest):
-                return True
-            begin = re.match(f"{pattern_of(before)}([A-Za-z0-9_.:/-]*)", rest, re.ASCII)
-            if begin is None:
-                continue
-            # The name goes on; or what stands behind it has begun, perhaps with characters of a name.
-            ends = range(begin.start(1), begin.end() + 1)
-            if begin.end() == len(rest) or any(may_go_on(between, rest, end) for end in ends):
-                return True
-        return False
-
     def _read_head(self) -> bool:
-        head = self._head.match(self._buffer)
+        head, must_wait = self._first(self._heads)
         if head is None:
-            if not self._is_last and self._is_beginning_of_head(0):
-                return False
-            return self._give_up()
-        self._name = next(value for key, value in head.groupdict().items() if key.startswith("name") and value)
+            return False if must_wait else self._give_up()
+        self._name = head["name"]
         self._go_on(head.end())
         self._events.append(Event("begin", self._name))
         self.turn.is_complete = False
@@ -366,7 +368,7 @@ class TurnParser:
 
     def _read_arguments(self) -> bool:
         if self._xml is not None:
-            self._reading = self._reading or ArgumentReader(self._xml, self._style.ends[0].rstrip())
+            self._reading = self._reading or ArgumentReader(self._xml, self._style.ends[0].split()[0])
             try:
                 written, at = self._reading.read(self._buffer)
                 arguments = self._schemas.get(self._name, ANY_ARGUMENTS).values(written)
@@ -414,15 +416,16 @@ class TurnParser:
         return True
 
     def _read_end(self) -> bool:
-        end = self._ends.match(self._buffer)
+        end, must_wait = self._first(self._ends)
         if end is None:
-            longest = max(len(pattern_of(each)) for each in self._style.ends)
-            if not self._is_last and len(self._buffer) <= longest:
-                return False
-            if self._buffer:
-                return self._give_up()
-            return False
-        self._buffer, self._unfinished = self._buffer[end.end() :], ""
+            if self._is_last and not self._buffer and self._style.ends_turn:
+                return self._add_call(0)
+            return False if must_wait or not self._buffer else self._give_up()
+        return self._add_call(end.end())
+
+    def _add_call(self, at: int) -> bool:
+        """A call has come to its end at a place in the buffer."""
+        self._buffer, self._unfinished = self._buffer[at:], ""
         call = Call(self._name, self._arguments)
         self.turn.calls.append(call)
         self._events.append(Event("call", self._name, call))
@@ -433,18 +436,18 @@ class TurnParser:
     def _after_call(self) -> bool:
         section = self._style.section
         assert section is not None
-        for mark in (section.end, section.separator):
-            if mark and self._may_begin(mark):
-                return False
-        if self._take(section.end):
+        end = self._section_end.match(self._buffer)
+        if end is not None:
+            self._buffer = self._buffer[end.end() :]
             self._in_section, self.turn.is_complete = False, True
             self._step = self._behind_calls
             return True
-        if not self._buffer:
+        if not self._buffer or (not self._is_last and self._section_end.may_go_on(self._buffer)):
             return False
-        if not self._buffer.startswith(section.separator):
-            return self._give_up()
-        self._go_on(len(section.separator))
+        separator = self._separator.match(self._buffer)
+        if separator is None:
+            return False if not self._is_last and self._separator.may_go_on(self._buffer) else self._give_up()
+        self._go_on(separator.end())
         self._step = self._read_head
         return True
 

@@ -129,6 +129,10 @@ _PYTHON = "[get_weather(city=\"Paris\", days=3), get_time(zone='UTC')]"
 WRITTEN["llama4_pythonic"] = _PYTHON
 WRITTEN["llama4_python_start"] = f"<|python_start|>{_PYTHON}<|python_end|>"
 WRITTEN["lfm2"] = f"<|tool_call_start|>{_PYTHON}<|tool_call_end|>"
+WRITTEN["lfm2_json"] = (
+    '<|tool_call_start|>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, '
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}]<|tool_call_end|>'
+)
 WRITTEN["olmo3"] = '<function_calls>get_weather(city="Paris", days=3)\nget_time(zone="UTC")</function_calls>'
 WRITTEN["command4"] = WRITTEN["command_r7b"]
 WRITTEN["deepseek_v3"] = WRITTEN["deepseek_r1"]

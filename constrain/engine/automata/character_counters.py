@@ -3,17 +3,36 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, COUNTS_FLAG, FITS_FLAG, INTERSECT, NULLABLE_FLAG
+from constrain.engine.automata.expressions import (
+    ALL,
+    COMPLEX_FLAG,
+    CONCAT,
+    COUNTS_FLAG,
+    FITS_FLAG,
+    INHERITED,
+    INTERSECT,
+    LITERAL,
+    NOT,
+    NULLABLE_FLAG,
+    REPEAT,
+    SET,
+    UNION,
+    takes_any_byte,
+)
+from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import push, used
-from constrain.engine.storage.header import RESULT1
+from constrain.engine.storage.access import push, push_pair, set_used, used
+from constrain.engine.storage.header import CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_SET_OPERATION, far_call
 from constrain.engine.storage.statuses import FAIL
-from constrain.kernels.language import int64
+from constrain.kernels.language import int64, types
 
 # The rest of a character has no more parts.
 _MOST_PARTS = 8
+
+# So many parts of a character are looked at.
+_MOST_STEPS = 256
 
 
 @njit_inner(RESULT1)
@@ -79,3 +98,108 @@ def counter_and_rest(ctx, node):
             return int64(FAIL)
     rest = far_call(ctx, F_SET_OPERATION, int64(INTERSECT), base)
     return rest if rest < 0 else found >> 32 << 32 | rest
+
+
+@njit_inner(RESULT1)
+def _most_bytes(ctx, node):
+    """A bound of the bytes of the longest string of an expression; LONG if there is none, or it is not found; FAIL."""
+    if t.expressions(ctx)[node].flags & INHERITED:
+        return int64(LONG)
+    base = used(ctx, t.WORK_STACK)
+    if not push_pair(ctx, t.WORK_STACK, node, int64(1)):
+        return int64(FAIL)
+    total, steps = int64(0), int64(0)
+    while used(ctx, t.WORK_STACK) > base:
+        top = used(ctx, t.WORK_STACK) - 2
+        part, times = int64(t.work_stack(ctx)[top]), int64(t.work_stack(ctx)[top + 1])
+        set_used(ctx, t.WORK_STACK, top)
+        record = t.expressions(ctx)[part]
+        kind, first, second = record.kind, int64(record.first), int64(record.second)
+        steps += 1 if kind != UNION else second
+        if steps > _MOST_STEPS or total >= LONG or times >= LONG:
+            set_used(ctx, t.WORK_STACK, base)
+            return int64(LONG)
+        if kind == LITERAL or kind == SET:
+            total += times * (second if kind == LITERAL else 1)
+        elif kind == UNION:
+            # Their sum is no less than the longest of them.
+            for i in range(first, first + second):
+                if not push_pair(ctx, t.WORK_STACK, int64(t.children(ctx)[i]), times):
+                    return int64(FAIL)
+        elif kind == REPEAT:
+            if not push_pair(ctx, t.WORK_STACK, first, min(times * int64(record.third), int64(LONG))):
+                return int64(FAIL)
+        elif kind == CONCAT and (
+            not push_pair(ctx, t.WORK_STACK, first, times) or not push_pair(ctx, t.WORK_STACK, second, times)
+        ):
+            return int64(FAIL)
+    return min(total, int64(LONG))
+
+
+@njit_inner(RESULT1)
+def _most_bytes_of_item(ctx, node):
+    """As _most_bytes, of a character: of its encodings the longest."""
+    record = t.expressions(ctx)[node]
+    if record.kind != UNION:
+        return _most_bytes(ctx, node)
+    first, count, most = int64(record.first), int64(record.second), int64(0)
+    for i in range(first, first + count):
+        length = _most_bytes(ctx, int64(t.children(ctx)[i]))
+        if length < 0:
+            return length
+        most = max(most, length)
+    return most
+
+
+@njit_inner(types.boolean(CTX, int64))
+def _takes_all_behind(ctx, node):
+    """Whether any bytes may follow each string of an expression: then no beginning of another one is a string of it."""
+    nodes = t.expressions(ctx)
+    first, count = int64(0), int64(1)
+    if nodes[node].kind == UNION:
+        first, count = int64(nodes[node].first), int64(nodes[node].second)
+    for i in range(first, first + count):
+        part = int64(t.children(ctx)[i]) if nodes[node].kind == UNION else node
+        while nodes[part].kind == CONCAT:
+            part = int64(nodes[part].second)
+        if nodes[part].kind == ALL:
+            continue
+        if nodes[part].kind != REPEAT or nodes[part].third >= 0 or not takes_any_byte(ctx, int64(nodes[part].first)):
+            return False
+    return True
+
+
+@njit_inner(RESULT2)
+def spare_beside_complements(ctx, node, counter):
+    """How many bytes may be read before a counter is felt that stands beside text in which something does not occur.
+
+    The text is characters, as many as come, perhaps behind the rest of one.  The other parts of the intersection say
+    what does not occur in it: with a string they have all of its beginnings.  So a string of all parts, cut off at the
+    end of any of its characters, is one again; and what was read before that is no more than a character from its end.
+
+    -1 if this is not what stands beside it; FAIL.
+    """
+    first, count = int64(t.expressions(ctx)[node].first), int64(t.expressions(ctx)[node].second)
+    item, high = int64(t.expressions(ctx)[counter].first), int64(t.expressions(ctx)[counter].third)
+    ahead = int64(-1)
+    for i in range(first, first + count):
+        nodes = t.expressions(ctx)
+        part = int64(t.children(ctx)[i])
+        if nodes[part].kind == NOT and _takes_all_behind(ctx, int64(nodes[part].first)):
+            continue
+        length = int64(0)
+        while nodes[part].kind == CONCAT and length < LONG:
+            head = _most_bytes(ctx, int64(nodes[part].first))
+            if head < 0:
+                return head
+            length, nodes = length + head, t.expressions(ctx)
+            part = int64(nodes[part].second)
+        if part == counter:
+            continue
+        if ahead >= 0 or nodes[part].kind != REPEAT or nodes[part].first != item or nodes[part].second > 0:
+            return int64(-1)
+        longest = _most_bytes_of_item(ctx, item)
+        if longest < 0:
+            return longest
+        ahead = length + longest
+    return max(high - ahead, int64(-1)) if ahead >= 0 else int64(-1)

@@ -30,7 +30,7 @@ from constrain.engine.storage.header import BUDGET, CTX, RESULT1, RESULT2, RESUL
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DESCRIBE, F_SET_OPERATION, far_call
 from constrain.engine.storage.statuses import FAIL, LIMIT
-from constrain.kernels.language import int64
+from constrain.kernels.language import int64, types
 
 EMPTY, EPSILON, ALL, LITERAL, SET, CONCAT, UNION, INTERSECT, NOT, REPEAT, QUOTATION = range(11)
 """Kinds of expression.  Number 0 is the empty language, 1 the empty string, 2 every string."""
@@ -149,6 +149,16 @@ def make_not(ctx, expression):
     return intern_expression(ctx, NOT | COMPLEX_FLAG | LOOP_FLAG | nullable, expression, 0, 0)
 
 
+@njit_inner(types.boolean(CTX, int64))
+def takes_any_byte(ctx, expression):
+    """Whether an expression is the set of all bytes."""
+    record, sets = t.expressions(ctx)[expression], t.byte_sets(ctx)
+    if record.kind != SET:
+        return False
+    members = record.first
+    return sets[members, 0] & sets[members, 1] & sets[members, 2] & sets[members, 3] == -1
+
+
 @njit_inner(RESULT4)
 def make_repeat(ctx, expression, low, high, counts):
     """``expression`` from ``low`` to ``high`` times; ``high`` -1 for no bound; ``counts`` is COUNTS_FLAG, or 0."""
@@ -161,7 +171,7 @@ def make_repeat(ctx, expression, low, high, counts):
         low = 0
     if low == 1 and high == 1:
         return expression
-    if expression == ALL:
+    if expression == ALL or (low == 0 and high < 0 and takes_any_byte(ctx, expression)):
         return int64(ALL)
     flags = (head & INHERITED) | (NULLABLE_FLAG if low == 0 else 0) | (LOOP_FLAG if high < 0 else 0)
     return intern_expression(ctx, REPEAT | flags | counts, expression, low, high)

@@ -43,6 +43,7 @@ from constrain.grammar.regular import (
     counted,
     intersect,
     literal,
+    optional,
     repeat,
     union,
 )
@@ -317,8 +318,10 @@ class ArgumentWriter:
             body = prefix_tree([value for value in node.values if is_text(value)])
         elif not node.terms:
             if node.low is not None or node.high is not None:
-                low = 0 if node.low is None else node.low.value
-                body = counted(ANY_TEXT, ANY_CHAR, low, None if node.high is None else node.high.value)
+                low, high = 0 if node.low is None else node.low.value, None if node.high is None else node.high.value
+                if self._style.string_lines:
+                    return self._counted_within_lines(low, high)
+                body = counted(ANY_TEXT, ANY_CHAR, low, high)
         else:
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
             if irregular is None:
@@ -326,8 +329,26 @@ class ArgumentWriter:
             else:
                 self.refuse(f"{irregular.text} is supported in JSON only", irregular.pointer)
         is_any = body is ANY_TEXT
-        body = intersect(body, complement(occurs_in((self._style.mark or self._style.end, *self._excludes))))
+        body = self._without_end(body)
         return _within_lines(body) if self._style.string_lines and not is_any else body
+
+    def _without_end(self, body: Regular) -> Regular:
+        """Those strings of a language in which neither the end of a value begins nor what is excluded."""
+        return intersect(body, complement(occurs_in((self._style.mark or self._style.end, *self._excludes))))
+
+    def _counted_within_lines(self, low: int, high: int | None) -> Regular:
+        """As _within_lines, of texts of so many characters.
+
+        A text that is short enough is so without its line ends too.  So nothing tells whose the last one is, and only
+        texts that are too short without them are left out.
+        """
+        most = self._without_end(counted(ANY_TEXT, ANY_CHAR, 0, high))
+        begun = union(concat(_LINE_END, most), intersect(most, complement(concat(_LINE_END, ANY_BYTES))))
+        line_end = optional(_LINE_END)
+        written = concat(begun, line_end)
+        if low == 0:
+            return written
+        return intersect(written, complement(concat(line_end, repeat(ANY_CHAR, 0, low - 1), line_end)))
 
     def why_nothing(self, handle: Handle) -> Conflict:
         """Why :meth:`value` gave None."""

@@ -14,7 +14,6 @@ NUMBER, ID = "{number}", "{id}"
 
 _PATTERNS = {NUMBER: "[0-9]+", ID: "[a-zA-Z0-9]{9}"}
 _PLACES = re.compile("|".join(map(re.escape, _PATTERNS)))
-_SIGNS = re.compile("[a-zA-Z0-9]*")
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,10 @@ class ToolStyle:
         first is the usual one.
     ends : tuple of str
         What stands behind the arguments.
+    also_read : tuple of (str, str)
+        Further forms that models write now and then: a parser reads them, a grammar does not allow them.
+    ends_turn : bool
+        Whether the end of a call is the token that ends the turn, so that a turn that is read back may lack it.
     arguments : str
         ``"json"``, or a style of structural_tags/styles.py: ``"python"`` and ``"python_line"`` for calls in Python.
     trigger : str
@@ -118,6 +121,8 @@ class ToolStyle:
     text: tuple[str, str] | None = None
     text_first: bool = False
     end: str = ""
+    also_read: tuple[tuple[str, str], ...] = ()
+    ends_turn: bool = False
     excludes: tuple[str, ...] = ()
     string_excludes: tuple[str, ...] = ()
     notes: str = ""
@@ -127,7 +132,7 @@ class ToolStyle:
             raise ConstrainError(f"the style {self.name!r} has no {'ends' if self.forms else 'forms'} of calls")
         needed = {"trigger": [self.trigger]}
         if self.section is None:
-            needed["what stands before a name"] = [before for before, _ in self.forms]
+            needed["what stands before a name"] = [before for before, _ in (*self.forms, *self.also_read)]
         if self.reasoning is not None:
             needed["the end of thoughts"] = [self.reasoning.end]
             needed["the beginning of thoughts"] = [self.reasoning.begin]
@@ -137,7 +142,7 @@ class ToolStyle:
         if self.arguments in ARGUMENT_STYLES:
             # Most styles are a list of arguments that goes on until its end.
             needed["the end of a call"] = [end.strip() for end in self.ends]
-        for before, _ in self.forms:
+        for before, _ in (*self.forms, *self.also_read):
             if before.startswith(tuple(_PATTERNS)):
                 raise ConstrainError(f"the style {self.name!r}: what stands before a name must begin with text")
         for what, texts in needed.items():
@@ -182,24 +187,3 @@ def pieces(text: str) -> list[tuple[bool, str]]:
     if last < len(text):
         found.append((False, text[last:]))
     return found
-
-
-def may_go_on(text: str, written: str, at: int = 0) -> bool:
-    """Whether what is written from a place on is, or may become, a string of a style."""
-    for is_pattern, part in pieces(text):
-        if at == len(written):
-            return True
-        if is_pattern:
-            found = _SIGNS.match(written, at)
-            assert found is not None
-            at = found.end()
-        elif written.startswith(part, at):
-            at += len(part)
-        else:
-            return len(written) - at < len(part) and part.startswith(written[at:])
-    return at == len(written)
-
-
-def pattern_of(text: str) -> str:
-    """A regular expression for a string of a style."""
-    return "".join(part if is_pattern else re.escape(part) for is_pattern, part in pieces(text))

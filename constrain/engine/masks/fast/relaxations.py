@@ -12,7 +12,12 @@ The tokens of the relaxation serve for many states: for each number of words, ch
 from __future__ import annotations
 
 from constrain.engine.automata import expressions as e
-from constrain.engine.automata.character_counters import character_counter
+from constrain.engine.automata.character_counters import (
+    character_counter,
+    counter_and_rest,
+    counting_part,
+    spare_beside_complements,
+)
 from constrain.engine.automata.expressions import make_concat, make_repeat
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
@@ -47,6 +52,15 @@ def _spare_bytes(ctx, counter_and_other):
     """
     high = t.expressions(ctx)[counter_and_other >> 32].third
     return max(high - t.end_lengths(ctx)[counter_and_other & 0xFFFFFFFF], int64(-1))
+
+
+@njit_inner(RESULT1)
+def _spare_beside(ctx, node):
+    """As _spare_bytes, of an intersection whose counter stands beside complements; -1 if there is none such; FAIL."""
+    if not t.expressions(ctx)[node].flags & e.FITS_FLAG or t.expressions(ctx)[node].second > _MOST_PARTS:
+        return int64(-1)
+    found = counting_part(ctx, node)
+    return spare_beside_complements(ctx, node, found >> 32) if found >= 0 else int64(-1)
 
 
 @njit_inner(types.boolean(CTX, int64))
@@ -86,9 +100,13 @@ def _relaxed(ctx, node, how):
         return node
     if kind == e.INTERSECT:
         counted = character_counter(ctx, node)
-        spare = _spare_bytes(ctx, counted) if counted >= 0 else int64(-1)
+        spare = _spare_bytes(ctx, counted) if counted >= 0 else _spare_beside(ctx, node)
         if spare < least:
-            return node
+            return spare if spare < -1 else node
+        if counted < 0:
+            counted = counter_and_rest(ctx, node)
+            if counted < 0:
+                return counted
         ctx[AGREED_BYTES] = min(ctx[AGREED_BYTES], spare)
         return far_call(ctx, F_RELAX, counted & 0xFFFFFFFF, (how + 2) & ~1)
     if kind == e.REPEAT:

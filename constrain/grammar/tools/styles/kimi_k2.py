@@ -9,5 +9,6 @@ STYLE = ToolStyle(
     trigger="<|tool_calls_section_begin|>",
     section=Section("<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>"),
     reasoning=Reasoning("<think>", "</think>"),
+    also_read=(("<|tool_call_begin|>", ":{number}<|tool_call_argument_begin|>"),),
     notes="Kimi K2",
 )

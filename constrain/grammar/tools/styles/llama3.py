@@ -8,5 +8,6 @@ STYLE = ToolStyle(
     ends=("}",),
     trigger='{"name": ',
     separator="; ",
+    also_read=(('{"name": "', '", "arguments": '),),
     notes="Llama 3.1, 3.2, 3.3 and 4",
 )

@@ -8,5 +8,6 @@ STYLE = ToolStyle(
     ends=("}",),
     trigger="<|python_tag|>",
     separator="",
+    also_read=(('<|python_tag|>{"name": "', '", "arguments": '),),
     notes="Llama 3.1, 3.2 and 3.3",
 )

@@ -9,5 +9,6 @@ STYLE = ToolStyle(
     trigger="[TOOL_CALLS]",
     separator="",
     reasoning=Reasoning("[THINK]", "[/THINK]"),
+    also_read=(("[TOOL_CALLS]", ""),),
     notes="Mistral Small 3.2, Medium 3, Magistral, Devstral",
 )

@@ -14,5 +14,14 @@ STYLE = ToolStyle(
     reasoning=Reasoning("<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant"),
     text=("<|channel|>final<|message|>", "<|return|>"),
     excludes=("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|call|>", "<|end|>"),
+    also_read=(
+        ("<|channel|>commentary to=functions.", "<|message|>"),
+        ("<|channel|>analysis to=functions.", " <|constrain|>json<|message|>"),
+        ("<|channel|>analysis to=functions.", "<|message|>"),
+        (" to=functions.", "<|channel|>commentary<|message|>"),
+        (" to=functions.", "<|channel|>analysis <|constrain|>json<|message|>"),
+        (" to=functions.", "<|channel|>analysis<|message|>"),
+    ),
+    ends_turn=True,
     notes="gpt-oss; the prompt ends with <|start|>assistant",
 )

@@ -1,0 +1,128 @@
+"""Turns that a model wrote a little otherwise than its style does are read back all the same."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from constrain.grammar.tools.style import ToolStyle
+from constrain.grammar.tools.styles import STYLES
+from constrain.tools import Call, Turn, TurnParser, parse
+
+TOOLS = [
+    {"name": name, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    for name in ("get_weather", "get_time")
+]
+PARIS, OSLO = Call("get_weather", {"city": "Paris"}), Call("get_time", {"city": "Oslo"})
+
+
+def read(text: str, style: str, **options: bool) -> Turn:
+    """A turn, which is the same where it comes sign by sign."""
+    turn = parse(text, style, TOOLS, **options)
+    parser = TurnParser(style, TOOLS, **options)
+    for sign in text:
+        parser.feed(sign)
+    parser.finish()
+    assert parser.turn == turn
+    return turn
+
+
+def written(style: ToolStyle, space: str) -> str:
+    """Two calls in a style of JSON, with other white space in its marks than the style writes."""
+
+    def other(text: str, exact: str = "") -> str:
+        rest = text.removeprefix(exact)
+        filled = rest.replace("{number}", "0").replace("{id}", "abcdefghi")
+        spaced = re.sub(r"\s+|(?<=[{},])(?! )|(?<=[\]>])(?=[\[<])", space, filled)
+        return text[: len(text) - len(rest)] + spaced
+
+    begin, separator, end = "", style.separator, ""
+    if style.section is not None:
+        section = style.section
+        begin, separator, end = other(section.begin, style.trigger), other(section.separator), other(section.end)
+    calls = []
+    for call in (PARIS, OSLO):
+        before, between = style.forms[0]
+        head = other(before, "" if style.section is not None else style.trigger) + call.name + other(between)
+        calls.append(f'{head}{{"city": "{call.arguments["city"]}"}}{other(style.ends[0]).rstrip()}')
+    return begin + separator.join(calls) + end
+
+
+@pytest.mark.parametrize("space", ["", " ", "\n    "])
+@pytest.mark.parametrize(
+    "name", [name for name, style in STYLES.items() if style.arguments == "json" and not style.ends_turn]
+)
+def test_white_space_in_marks_may_be_another(name: str, space: str) -> None:
+    assert read(written(STYLES[name], space), name, reasoning=False) == Turn(calls=[PARIS, OSLO])
+
+
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        ("qwen3_coder", "<tool_call><function=get_weather><parameter=city>Paris</parameter></function></tool_call>"),
+        (
+            "minimax_m2",
+            '</think><minimax:tool_call><invoke name="get_weather"><parameter name="city">Paris</parameter></invoke>'
+            "</minimax:tool_call>",
+        ),
+        (
+            "glm4.5",
+            "<tool_call>get_weather\n  <arg_key>city</arg_key>\n  <arg_value>Paris</arg_value>\n  </tool_call>",
+        ),
+        ("lfm2", "<|tool_call_start|> [ get_weather(city='Paris') ] <|tool_call_end|>"),
+        ("llama4_pythonic", "[get_weather(city='Paris')]"),
+    ],
+)
+def test_white_space_between_marks_and_other_arguments(style: str, text: str) -> None:
+    assert read(text, style) == Turn(calls=[PARIS])
+
+
+def test_calls_in_python_need_no_blank_between_them() -> None:
+    text = "[get_weather(city='Paris'),\n  get_time(city='Oslo'),get_weather(city='Paris')]"
+    assert read(text, "llama4_pythonic") == Turn(calls=[PARIS, OSLO, PARIS])
+
+
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        ("llama3", '{"name": "get_weather", "arguments": {"city": "Paris"}}'),
+        ("llama3_python_tag", '<|python_tag|>{"name": "get_weather", "arguments": {"city": "Paris"}}'),
+        ("mistral_args", '[TOOL_CALLS]get_weather{"city": "Paris"}'),
+        (
+            "kimi_k2",
+            '<|tool_calls_section_begin|><|tool_call_begin|>get_weather:0<|tool_call_argument_begin|>{"city": "Paris"}'
+            "<|tool_call_end|><|tool_calls_section_end|>",
+        ),
+        ("harmony", '<|channel|>commentary to=functions.get_weather<|message|>{"city": "Paris"}<|call|>'),
+        ("harmony", '<|channel|>analysis to=functions.get_weather<|message|>{"city": "Paris"}<|call|>'),
+        ("harmony", ' to=functions.get_weather<|channel|>commentary<|message|>{"city": "Paris"}<|call|>'),
+    ],
+)
+def test_other_forms_of_a_call(style: str, text: str) -> None:
+    assert read(text, style) == Turn(calls=[PARIS])
+
+
+def test_the_token_that_ends_a_turn_need_not_be_in_its_text() -> None:
+    """Servers leave it out, and in harmony it is the end of the call."""
+    call = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}'
+    assert read(call, "harmony") == Turn(calls=[PARIS])
+    assert read(call + "<|cal", "harmony").calls == []
+    # Elsewhere a call without its end was cut off.
+    assert not read('<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}', "hermes").is_complete
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a {b: 1}", '{ "name": "get_weather", "parameters": {"city": "Paris"}}', "<tool _call>\n{}", '{"name":', "}, {"],
+)
+def test_what_the_grammar_takes_for_text_is_text(text: str) -> None:
+    """The trigger of a style stands as it is."""
+    assert read(text, "llama3") == Turn(text=text)
+
+
+def test_white_space_behind_calls_is_text() -> None:
+    call = '{"name": "get_weather", "parameters": {"city": "Paris"}}'
+    assert read(f"{call} \n.", "llama3") == Turn(text=" \n.", calls=[PARIS])
+    section = f"<TOOLCALL>[{call.replace('parameters', 'arguments')}]</TOOLCALL>"
+    assert read(f"{section}\n", "nemotron_nano_v2", reasoning=False) == Turn(text="\n", calls=[PARIS])
