@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from constrain.grammar.regular import Regular
 
 
-@dataclass(frozen=True)
-class CaptureRule:
+class CaptureRule(NamedTuple):
     """A rule whose text is wanted.
 
     Attributes

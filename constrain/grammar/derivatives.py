@@ -87,6 +87,7 @@ class Automaton:
         self._states: list[Regular] = [language]
         self._rows: list[dict[int, int]] = [{}]
         self._ends: list[bool] = [has_empty_string(language)]
+        self._alike: bytes | None = None
 
     def step(self, state: int, byte: int) -> int:
         """The state after ``byte``."""
@@ -104,6 +105,18 @@ class Automaton:
                 self._numbers[language] = then
             self._rows[state][byte] = then
         return then
+
+    def steps(self, state: int, data: bytes) -> list[int]:
+        """The state after each of some bytes; of those that the language does not tell apart one is looked at."""
+        if self._alike is None:
+            table = bytearray(range(256))
+            for members in byte_classes(self.language):
+                for byte in members:
+                    table[byte] = members[0]
+            self._alike = bytes(table)
+        alike = data.translate(self._alike)
+        states = {byte: self.step(state, byte) for byte in set(alike)}
+        return [states[byte] for byte in alike]
 
     def is_end(self, state: int) -> bool:
         """Whether what leads to a state is in the language."""

@@ -7,14 +7,13 @@ in its order that matches, and of that the longest match.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 IGNORED = -1
 ANY_LINE, OPENS, CLOSES = -1, -2, -3
 
 
-@dataclass(frozen=True)
-class TableLexeme:
+class TableLexeme(NamedTuple):
     """What a lexeme is to the lexer and the parser.
 
     Attributes
@@ -35,8 +34,7 @@ class TableLexeme:
     line: int = 0
 
 
-@dataclass(frozen=True)
-class ParseTable:
+class ParseTable(NamedTuple):
     """An LALR(1) table and its contextual lexer.
 
     In the lexemes of the IR each lexeme stands twice, as ``2 * i`` and ``2 * i + 1``: to be read, and to be refused.

@@ -11,7 +11,6 @@ characters that may come next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from constrain.grammar.quotation import Quotation
@@ -32,8 +31,7 @@ class Words(NamedTuple):
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """A lexeme that may begin or go on at some place.
 
     Attributes

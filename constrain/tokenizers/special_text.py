@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import longest_of
@@ -22,8 +21,7 @@ Disallowed = Literal["raise", "text"]
 """What becomes of the text of a special token that is not read: an error, or text."""
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """Which tokens are read out of one text.
 
     Attributes

@@ -5,8 +5,7 @@ What it says takes the place of what the caller's options say of the same thing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.json_schema.document.document import escape, type_name
@@ -39,8 +38,7 @@ _TYPES: dict[str, type] = {
 _OF_LAYOUT = ("item_separator", "key_separator", "whitespace_flexible", "whitespace_pattern", "container_whitespace")
 
 
-@dataclass(frozen=True)
-class Conventions:
+class Conventions(NamedTuple):
     """What ``x-guidance`` says.
 
     Attributes

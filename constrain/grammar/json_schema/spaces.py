@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.json_schema.lexical.layout import (
@@ -20,8 +19,7 @@ from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.regular import EPSILON, Regular
 
 
-@dataclass(frozen=True)
-class Spaces:
+class Spaces(NamedTuple):
     """The options of the same names of ``from_json_schema``, as they were given."""
 
     whitespace: Any

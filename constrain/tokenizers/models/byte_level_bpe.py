@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -457,8 +457,7 @@ def _table_size(count: int) -> int:
     return 1 << max(4, (count * 3 // 2).bit_length())
 
 
-@dataclass
-class _Segment:
+class _Segment(NamedTuple):
     """A stretch of the input and the number of ids it became.
 
     ``kind`` is "outside" (not from the input), "added", "same" (``text`` is ``input[begin:end]``)

@@ -6,7 +6,7 @@ into classes that the pattern cannot tell apart: a step of the matcher is one lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,7 @@ _MOST_SETS = 64
 _MOST_INSTRUCTIONS = 20_000
 
 
-@dataclass(frozen=True)
-class SplitProgram:
+class SplitProgram(NamedTuple):
     """A compiled pattern.
 
     Attributes
@@ -48,13 +47,12 @@ def compile_split(regex: str, line_anchors: bool = False) -> SplitProgram:
     return _Compiler(regex, parse_split(regex, line_anchors)).finish()
 
 
-@dataclass
 class _Compiler:
-    regex: str
-    node: Node
-    code: list[list[int]] = field(default_factory=list)
-    members: list[Members] = field(default_factory=list)
-    known: dict[bytes, int] = field(default_factory=dict)
+    def __init__(self, regex: str, node: Node) -> None:
+        self.regex, self.node = regex, node
+        self.code: list[list[int]] = []
+        self.members: list[Members] = []
+        self.known: dict[bytes, int] = {}
 
     def finish(self) -> SplitProgram:
         self._emit(self.node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -97,8 +97,7 @@ class PrefixStage:
 Stage = SplitPattern | RegexStage | ByteAlphabetStage | RewriteStage | LengthStage | PrefixStage
 
 
-@dataclass(frozen=True)
-class Pieces:
+class Pieces(NamedTuple):
     """Text cut in pieces.
 
     Attributes

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 from urllib.parse import quote, urljoin
 
 from constrain.errors import SchemaError
@@ -149,8 +148,7 @@ class Resolver(Protocol):
         """The document that ``$schema`` names; None if it is not at hand."""
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """What the caller said about how to read a schema: see :func:`~..front_end.from_json_schema`."""
 
     asserts_formats: bool = True

@@ -80,6 +80,10 @@ def either(*options: Handle) -> Handle:
     return distinct[0] if len(distinct) == 1 else Either(distinct).handle
 
 
+# More places are looked up in a set.
+_MANY = 16
+
+
 def conjunction(left: Handle, right: Handle) -> Handle:
     """Both handles in one; a schema counts once, and beside its complement nothing is left."""
     if not left or left == right:
@@ -87,10 +91,17 @@ def conjunction(left: Handle, right: Handle) -> Handle:
     if not right:
         return left
     spend(1 + (len(left) + len(right)) // 8)
-    both = tuple(dict.fromkeys(left + right))
-    for place in both:
-        if type(place) is Negation and len(place.item) == 1 and place.item[0] in both:
-            return Never(place.pointer, "it is excluded by a complement of itself").handle
-        if type(place) is Never and len(both) > 1:
+    if type(left[0]) is Never:
+        return left
+    known = left if len(left) + len(right) <= _MANY else set(left)
+    new: list[Place] = []
+    for place in right:
+        if place in known:
+            continue
+        if type(place) is Never:
             return place.handle
-    return both
+        opposite = place.negation
+        if opposite and len(opposite) == 1 and opposite[0] in known:
+            return Never(place.pointer, "it is excluded by a complement of itself").handle
+        new.append(place)
+    return (*left, *new) if new else left

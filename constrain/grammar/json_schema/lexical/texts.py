@@ -28,13 +28,17 @@ from constrain.grammar.regular import EMPTY, Regular, complement, counted, inter
 _SEARCH_LIMIT = 1000
 
 
+# Nothing writes to these.  Frozen ones, each with a ``repr``, would be twice the code that every start compiles.
 class Text:
     """A set of strings; one of the classes below.  Equal expressions are equal."""
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
-@dataclass(frozen=True)
+
+@dataclass(unsafe_hash=True, repr=False)
 class Pattern(Text):
     """Strings in which an ECMA-262 regular expression matches somewhere."""
 
@@ -44,7 +48,7 @@ class Pattern(Text):
         return f"pattern {self.source!r}"
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True, repr=False)
 class Format(Text):
     """Strings of one of the formats of the specification."""
 
@@ -54,7 +58,7 @@ class Format(Text):
         return f"format {self.name!r}"
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True, repr=False)
 class Words(Text):
     """Just these strings."""
 
@@ -64,7 +68,7 @@ class Words(Text):
         return f"{len(self.values)} values"
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True, repr=False)
 class GrowingWords(Text):
     """Just the strings of a tree, which spells them in one way."""
 
@@ -75,7 +79,7 @@ class GrowingWords(Text):
         return f"{self.tree.size} values"
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True, repr=False)
 class Length(Text):
     """Strings of ``low`` to ``high`` characters."""
 
@@ -86,7 +90,7 @@ class Length(Text):
         return f"a length of {self.low} to {'any' if self.high is None else self.high}"
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True, repr=False)
 class Without(Text):
     """Every string that is not in ``item``."""
 
@@ -96,7 +100,7 @@ class Without(Text):
         return f"not {self.item}"
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True, repr=False)
 class Every(Text):
     """Strings that are in all of ``items``; all strings if there are none."""
 
@@ -106,7 +110,7 @@ class Every(Text):
         return " and ".join(map(str, self.items)) or "any string"
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True, repr=False)
 class Some(Text):
     """Strings that are in any of ``items``; none if there are none."""
 

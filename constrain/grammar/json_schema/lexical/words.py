@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from dataclasses import replace
 from functools import cache
 
 from constrain.grammar.json_schema.lexical.notation import all_notations
@@ -48,7 +47,7 @@ def describe(progress: Progress) -> Words:
     whole = plain.of(progress.lexeme)
     rest = None if progress.rest is None else plain.of(progress.rest)
     # An escape is another spelling of something else, which is the one to name.
-    progress = replace(progress, rest=rest, first=first & ~_ESCAPE or first)
+    progress = progress._replace(rest=rest, first=first & ~_ESCAPE or first)
     if _last_bytes(whole).rstrip().endswith(b":"):
         return _key(progress, whole)
     values = few_strings(whole)

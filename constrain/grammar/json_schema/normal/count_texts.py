@@ -41,6 +41,8 @@ _MOST_INSIDE = 1_000
 
 _State = tuple[int, ...]
 
+_any_text = Automaton(utf8.ANY_TEXT)
+
 # A state of a part that no string of the whole leads through.
 _DEAD = -1
 
@@ -147,9 +149,10 @@ class _Combination:
     def __init__(self, text: Text) -> None:
         self._text = text
         self._classes = byte_classes(plain(text))
+        self._bytes = bytes([alike[0] for alike in self._classes])
         self._places: dict[Text, int] = {}
         # The first one sees to it that everything is UTF-8, complements as well.
-        self._automata = [Automaton(utf8.ANY_TEXT)]
+        self._automata = [_any_text]
         # Most states are reached by strings of many lengths.
         self._after: dict[_State, list[tuple[_State, int]]] = {}
         self._is_end: dict[_State, bool] = {}
@@ -225,7 +228,7 @@ class _Combination:
         row = self._rows[place].get(state)
         if row is None:
             automaton = self._automata[place]
-            row = [automaton.step(state, alike[0]) for alike in self._classes]
+            row = automaton.steps(state, self._bytes)
             if place in self._needed:
                 row = [_DEAD if automaton.is_dead(then) else then for then in row]
             self._rows[place][state] = row

@@ -330,57 +330,14 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
     conflict = count_conflict(low, high)
     if conflict is not None:
         return conflict
-    required = left.required | right.required | left.required if right.required else left.required
-    properties = {}
-    left_get, right_get = left.properties.get, right.properties.get
-    left_rest = None if left.rules else left.additional
-    right_rest = None if right.rules else right.additional
-    for name, handle in left.properties.items():
-        other = right_get(name, right_rest)
-        if other is None:
-            other = member(right, name)
-        both = properties[name] = conjunction(handle, other)
-        if name in required and both and both != handle and both != other:
-            conflict = _required_conflict(name, both, required, probe)
-            if conflict is not None:
-                return conflict
-    for name, handle in right.properties.items():
-        if name not in properties:
-            other = left_get(name, left_rest)
-            if other is None:
-                other = member(left, name)
-            both = properties[name] = conjunction(other, handle)
-            if name in required and both and (both != handle or name not in right.required):
-                conflict = _required_conflict(name, both, required, probe)
-                if conflict is not None:
-                    return conflict
-    for name in left.required:
-        # What only the one side requires may be what the other excludes, and neither has a schema of its own for it.
-        if name in properties and name not in right.required and properties[name] == right.properties.get(name):
-            conflict = _required_conflict(name, properties[name], required, probe)
-            if conflict is not None:
-                return conflict
-    for name in right.required:
-        if name in properties and name not in left.required and properties[name] == left.properties.get(name):
-            conflict = _required_conflict(name, properties[name], required, probe)
-            if conflict is not None:
-                return conflict
-    if left.rules or right.rules or left.additional or right.additional:
-        # Patterns and what holds for all other members may bind what is required, without a property of that name.
-        for name in required:
-            if name not in properties:
-                first, second = member(left, name), member(right, name)
-                both = conjunction(first, second)
-                if (
-                    both
-                    and not (both == first and name in left.required)
-                    and not (both == second and name in right.required)
-                ):
-                    conflict = _required_conflict(name, both, required, probe)
-                    if conflict is not None:
-                        return conflict
+    required = {**left.required, **right.required, **left.required} if right.required else left.required
+    # First what may be a conflict: of two objects that are told apart by a member most of the rest is not looked at.
+    bound = _required_members(left, right, required, probe)
+    if isinstance(bound, Conflict):
+        return bound
     if high is not None and len(required) > high.value:
         return Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
+    properties = _properties(left, right, bound)
     additional = conjunction(left.additional, right.additional)
     some = left.some + tuple(rule for rule in right.some if rule not in left.some) if right.some else left.some
     for rule in some:
@@ -398,6 +355,68 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
         high,
         left.seen + right.seen,
     )
+
+
+def _required_members(
+    left: ObjectNode, right: ObjectNode, required: dict[str, str], probe: Probe
+) -> dict[str, Handle] | Conflict:
+    """The schemas of the members that are required and have one of their own on either side; why one is never valid."""
+    bound: dict[str, Handle] = {}
+    for name, handle in left.properties.items():
+        if name in required:
+            other = member(right, name)
+            both = bound[name] = conjunction(handle, other)
+            if both and both != handle and both != other:
+                conflict = _required_conflict(name, both, required, probe)
+                if conflict is not None:
+                    return conflict
+    for name, handle in right.properties.items():
+        if name in required and name not in bound:
+            both = bound[name] = conjunction(member(left, name), handle)
+            if both and (both != handle or name not in right.required):
+                conflict = _required_conflict(name, both, required, probe)
+                if conflict is not None:
+                    return conflict
+    for one, other_side in ((left, right), (right, left)):
+        for name in one.required:
+            # What the one side requires may be what the other excludes, and neither has a schema of its own for it.
+            if name in bound and name not in other_side.required and bound[name] == other_side.properties.get(name):
+                conflict = _required_conflict(name, bound[name], required, probe)
+                if conflict is not None:
+                    return conflict
+    if left.rules or right.rules or left.additional or right.additional:
+        # Patterns and what holds for all other members may bind what is required, without a property of that name.
+        for name in required:
+            if name not in bound:
+                first, second = member(left, name), member(right, name)
+                both = conjunction(first, second)
+                is_known = (both == first and name in left.required) or (both == second and name in right.required)
+                conflict = None if is_known else _required_conflict(name, both, required, probe)
+                if conflict is not None:
+                    return conflict
+    return bound
+
+
+def _properties(left: ObjectNode, right: ObjectNode, bound: dict[str, Handle]) -> dict[str, Handle]:
+    """The schemas of the members that either side names; ``bound`` are those that are known already."""
+    properties = {}
+    left_get, right_get = left.properties.get, right.properties.get
+    left_rest = None if left.rules else left.additional
+    right_rest = None if right.rules else right.additional
+    for name, handle in left.properties.items():
+        both = bound.get(name)
+        if both is None:
+            other = right_get(name, right_rest)
+            both = conjunction(handle, member(right, name) if other is None else other)
+        properties[name] = both
+    for name, handle in right.properties.items():
+        if name not in properties:
+            both = bound.get(name)
+            if both is None:
+                other = left_get(name, left_rest)
+                both = conjunction(member(left, name) if other is None else other, handle)
+            properties[name] = both
+    return properties
 
 
 def _some_conflict(rule: KeyRule, properties: dict[str, Handle], additional: Handle, probe: Probe) -> Conflict | None:

@@ -97,8 +97,12 @@ class Normalizer:
             most = MAX_CONJUNCTIONS * max(USUAL_WORK, self._budget.max_work) // USUAL_WORK
             if self._conjunctions > most:
                 raise LimitError(f"more than {most} combinations of schemas (max_work)", handle[0].pointer)
-            result = ANY
-            for place in handle:
+            # Handles grow by one place after the other, so the first places are mostly known together.
+            first = len(handle) - 1
+            while first > 0 and handle[:first] not in done:
+                first -= 1
+            result = done[handle[:first]] if first > 0 else ANY
+            for place in handle[max(first, 0) :]:
                 result = intersect(result, self.normal(place.handle), place.pointer, self._budget)
         done[handle] = result
         return result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from constrain.errors import LimitError
@@ -66,19 +65,14 @@ class Context(Protocol):
         """Add a warning."""
 
 
-@dataclass
 class Symbols:
     """Nonterminals of what has been read so far, one per state that it leads to.
 
     Left-recursive: wherever a member begins, the unfinished rules are the same, whichever members came before.
     """
 
-    builder: GrammarBuilder
-    pointer: str
-    keyword: str
-    limit: int = MAX_STATES
-
-    def __post_init__(self) -> None:
+    def __init__(self, builder: GrammarBuilder, pointer: str, keyword: str, limit: int = MAX_STATES) -> None:
+        self.builder, self.pointer, self.keyword, self.limit = builder, pointer, keyword, limit
         self._known: dict[object, Symbol] = {}
 
     def symbol(self, state: object) -> Symbol:

@@ -7,7 +7,6 @@ hyphens, or a U-label (:mod:`~.labels`); if one label has letters from right to 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache, partial
 
@@ -24,8 +23,10 @@ IDN_HOSTNAME = "idn-hostname"
 
 _DOTS = "[.\u3002\uff0e\uff61]"
 
-may_be_in_name = re.compile("[-.\\\\0-9A-Za-z\\u0080-\\U0010ffff]+").fullmatch
-"""Whether a host name may hold a text as it is written: with a backslash it may be an escape."""
+
+def may_be_in_name(text: str) -> bool:
+    """Whether a host name may hold a text as it is written: with a backslash it may be an escape."""
+    return text != "" and all(character.isalnum() or character in "-.\\" or character >= "\x80" for character in text)
 
 
 @lru_cache(maxsize=4)
