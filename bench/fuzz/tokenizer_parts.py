@@ -20,6 +20,7 @@ _BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Co
 _REGEXES = (
     r"\s+", r"\p{N}", r"\p{L}+", r"[a-c]+", r"\s?\p{L}+", r"'s|\p{N}{1,2}|[^\s\p{L}\p{N}]+", r"a|b", r" ", r"\s+(?!\S)",
     r"^a", r"c$", r"(?i:ab)", r"[^a]", r"\p{P}", r"$", r"x*",
+    r"\p{L}{1,2}+", r"a{2}?b", r"(?i)[a-c]|\p{Ll}", "(?i:\u00c9|s)", r"\p{Word}+", r"(?>a+)b|a++", r"[\w&&[^b]]+",
 )  # fmt: skip
 _STRINGS = (" ", "a", "ab", ".", "\u2581", "  ", "e\u0301", "\n")
 _ADDED = ("<s>", "</s>", "ab", "A", "<|x|>", "\u00e9", "  ", "<unk>", "a b")
@@ -296,7 +297,9 @@ def _added(rng: random.Random, model: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _decoders(rng: random.Random) -> list[dict[str, Any]]:
-    choice = rng.choice(("none", "metaspace", "wordpiece", "llama", "replace", "fuse", "bpe", "ctc"))
+    choice = rng.choice(("none", "metaspace", "wordpiece", "llama", "replace", "fuse", "bpe", "ctc", "no parts"))
+    if choice == "no parts":
+        return [{"type": "Sequence", "decoders": []}]
     if choice == "metaspace":
         scheme = rng.choice(("always", "first", "never"))
         return [{"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": scheme, "split": True}]

@@ -194,11 +194,11 @@ class _Search:
         row = as_floats(self._model.logits([*self._context, *beam.ids]))
         if row.ndim != 1 or len(row) < self._size:
             raise ConstrainError(f"the model has logits of shape {row.shape} for {self._size} tokens")
-        logits = row[: self._size].astype(np.float64)
+        logits = row.astype(np.float64)
         highest = logits.max()
         if not np.isfinite(highest):
             raise ConstrainError("the model's logits contain NaN or +inf, or all are -inf")
-        values = logits - highest - np.log(np.exp(row.astype(np.float64) - highest).sum())
+        values = (logits - highest - np.log(np.exp(logits - highest).sum()))[: self._size]
         if beam.matcher is None:
             ids = np.flatnonzero(values > -np.inf)
             return ids, values[ids]

@@ -40,7 +40,11 @@ def checked_texts(texts: Any, what: str = "texts") -> list[str]:
     """Several texts as a list.  A single str is an error: nobody means its characters."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TokenizerError(f"{what} must be a list of str, not {_named(texts)}")
-    return [checked_text(text, f"{what}: each") for text in texts]
+    listed = list(texts)
+    if not {*map(type, listed)} <= {str}:
+        for text in listed:
+            checked_text(text, f"{what}: each")
+    return listed
 
 
 def checked_id(token_id: Any) -> int:

@@ -48,11 +48,20 @@ class Encoding:
         1 where the token was added and does not come from the input, else 0.
     """
 
-    def __init__(self, ids: list[int], source: EncodingSource | tuple[Tokenizer, str, bool]) -> None:
-        """``source`` works out the other lists; or it is the tokenizer, the text and ``add_special_tokens``, from which
-        such a source is made when a list is asked for."""
+    def __init__(
+        self,
+        ids: list[int],
+        source: EncodingSource | Tokenizer,
+        text: str | None = None,
+        with_special: bool = False,
+    ) -> None:
+        """``source`` works out the other lists; or it is the tokenizer of ``text``, of which such a source is asked
+        when a list is asked for.  ``with_special``: as ``add_special_tokens``."""
+        # Side by side: one more object for each text is one more that the garbage collector goes through.
         self.ids = ids
-        self._source: EncodingSource | tuple[Tokenizer, str, bool] | None = source
+        self._source: EncodingSource | Tokenizer | None = source
+        self._text = text
+        self._with_special = with_special
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -68,10 +77,11 @@ class Encoding:
 
     def _known_source(self) -> EncodingSource:
         assert self._source is not None, "a pickled encoding has its lists filled in"
-        if isinstance(self._source, tuple):
-            tokenizer, text, with_special = self._source
-            self._source = tokenizer.source_of(text, with_special)
-        return self._source
+        if self._text is None:
+            return cast("EncodingSource", self._source)
+        source = cast("Tokenizer", self._source).source_of(self._text, self._with_special)
+        self._source, self._text = source, None
+        return source
 
     def hash(self) -> str:
         """A hash of the ids that is the same in every process and on every machine (32 hex digits)."""
@@ -97,6 +107,7 @@ class Encoding:
             "offsets": self.offsets,
             "special_tokens_mask": self.special_tokens_mask,
             "_source": None,
+            "_text": None,
         }
 
 

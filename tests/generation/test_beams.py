@@ -118,6 +118,25 @@ def test_without_a_token_that_ends_a_text():
     assert all(beam.finish_reason == "complete" for beam in found)
 
 
+def test_logits_beyond_the_vocabulary(compiler):
+    class Padded(Hashed):
+        """The last logit belongs to no token; the model finds it far more likely than any."""
+
+        def logits(self, ids):
+            return np.append(super().logits(ids), self.last).astype(np.float32)
+
+    compiled, model = compiler.compile(Grammar.from_regex("ab|cd")), Padded()
+    tokenizer = ByteTokenizer()
+    model.last = -np.inf
+    plain = beam_search(model, tokenizer, compiled, beams=2, max_tokens=4)
+    model.last = 1e4
+    far = beam_search(model, tokenizer, compiled, beams=2, max_tokens=4)
+    assert [beam.token_ids for beam in far] == [beam.token_ids for beam in plain]
+    model.last = np.nan
+    with pytest.raises(ConstrainError, match="contain NaN"):
+        beam_search(model, tokenizer, compiled, beams=2, max_tokens=4)
+
+
 def test_free_text():
     tokenizer = MockTokenizer()
     model = Hashed(2, tokenizer.vocab_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -229,6 +230,8 @@ def test_short_texts(file: Path, package: Path) -> None:
     ids_of = short_texts(file, package, b"", b"")
     for text in ("", "a", "The dog.", "é人😀", "\0", "x" * 1024):
         assert ids_of(text) == list(text.encode())
+
+    assert not gc.is_tracked(ids_of("The dog."))
 
     class Text(str):
         __slots__ = ()

@@ -37,7 +37,7 @@ def test_equal_to_tokenizers(regex):
     names = ("isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous")
     pairs = [
         (
-            RegexStage(regex, behavior, invert, line_anchors=True),
+            RegexStage(regex, behavior, invert, oniguruma=True),
             tokenizers.pre_tokenizers.Split(tokenizers.Regex(regex), name, invert),
         )
         for behavior, name in zip(BEHAVIORS, names, strict=True)
@@ -53,6 +53,50 @@ def test_equal_to_tokenizers(regex):
             assert pieces(text, stage) == [part for part, _ in reference.pre_tokenize_str(text)]
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("regex", "text"),
+    [
+        (r"\p{L}{1,2}+", "abcde f"),
+        (r"a{2}?b", "b aab ab"),
+        (r"a{1,2}?b?", "aab"),
+        (r"(?:.{1,2}+x{2}+)", "aaxxxxa"),
+        ("(?i)\u03c3|\u017f|\u00b5|k|\u00c5", "\u03c2\u03a3 sS \u03bc K\u212a \u212b\u00e5"),
+        (r"(?i)[\p{Nl}]b|[a-z&&[^B]]", "\u2170B\u2160bKb\u212a\u017f"),
+        (r"(?i)\p{Ll}|[^s]", "aA \u017fSs"),
+        ("(?i)\ua7cb\u10d50|\u2c2f", "\u0264\u0010d70 \u2c5f"),
+        (r"\p{Word}|[^\p{Word}]x", "\u00bdx \u200d"),
+    ],
+)
+def test_what_oniguruma_reads_in_its_own_way(regex, text):
+    stage = RegexStage(regex, "Removed", True, oniguruma=True)
+    reference = tokenizers.pre_tokenizers.Split(tokenizers.Regex(regex), "removed", True)
+    assert pieces(text, stage) == [part for part, _ in reference.pre_tokenize_str(text)]
+
+
+@pytest.mark.parametrize(
+    "regex", ["(?i)ss", "(?i)a(?:s)t", "(?i)\u00df", "(?i)[\u00d0-\u00ff]", "(?i)i\u0307", "(?i:f)i|(?i:fi)"]
+)
+def test_characters_that_are_several_in_another_case(regex):
+    with pytest.raises(TokenizerError, match=r"in another case (are|is) not supported"):
+        RegexStage(regex, oniguruma=True).check()
+    RegexStage(regex).check()
+
+
+def test_what_rust_reads_in_its_own_way():
+    def matches(regex, text):
+        return pieces(text, RegexStage(regex, "Removed", True))
+
+    assert matches("a{1,2}+a", "aa aaa") == ["aaa"]
+    assert matches("ba{2}?", "b baa") == ["baa"]
+    assert matches(r"(?i)\p{Ll}|\u00df", "A\u1e9ess") == ["A", "\u1e9e", "s", "s"]
+    same = [
+        regex
+        for regex in ("a{2}", "^a", "a{2}+", "(?i:ss)", "(?i:'s)", r"\p{Word}")
+        if RegexStage(regex).is_same_in_oniguruma()
+    ]
+    assert same == ["a{2}", "(?i:'s)"]
 
 
 def test_scanners_equal_their_regexes():

@@ -161,6 +161,10 @@ FILES = {
     "bytes as a normalizer": lambda: changed(
         byte_level(tokenizers.pre_tokenizers.Digits()), normalizer={"type": "ByteLevel"}, pre_tokenizer=None
     ),
+    "a decoder of no parts": lambda: changed(words_like(), decoder={"type": "Sequence", "decoders": []}),
+    "ids around a text that are not those of the names": lambda: changed(
+        words_like(), post_processor={"type": "BertProcessing", "cls": ["[UNK]", 1], "sep": ["[UNK]", 2]}
+    ),
     "pieces of one length": lambda: changed(llama_like(), pre_tokenizer={"type": "FixedLength", "length": 3}),
     "pieces of one length, of bytes": lambda: changed(
         byte_level(tokenizers.pre_tokenizers.Digits()),

@@ -91,7 +91,7 @@ _CLEANUP = (
 def read_decoder(entry: Any) -> PieceDecoder:
     """What ``entry`` asks for; a decoder that is not supported is a :class:`TokenizerError` that names it."""
     parts = parts_of(entry, "decoders")
-    if not parts:
+    if entry is None:
         return PieceDecoder(lambda token: f" {token}".encode(), True)
     kinds = [type_of(part) for part in parts]
     if kinds == ["ByteLevel"]:

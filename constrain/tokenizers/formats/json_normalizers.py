@@ -62,7 +62,7 @@ def _steps(entry: Any) -> list[TextStep]:
         content = text_of(entry, "content")
         if not is_regex:
             return [Replace(pattern, content)]
-        RegexStage(pattern, line_anchors=True).check()
+        RegexStage(pattern, oniguruma=True).check()
         if may_be_empty(parse_split(pattern, True)):
             raise TokenizerError(
                 f"normalizer Replace is not supported with the regex {pattern!r}, which may match nothing"

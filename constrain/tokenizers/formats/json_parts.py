@@ -95,5 +95,9 @@ def pattern_of(entry: dict[str, Any]) -> tuple[str, bool]:
     if isinstance(pattern, dict):
         for kind in ("Regex", "String"):
             if isinstance(pattern.get(kind), str):
+                if not pattern[kind]:
+                    raise TokenizerError(
+                        f"{type_of(entry)}: an empty pattern, which is between all characters, is not supported"
+                    )
                 return pattern[kind], kind == "Regex"
     raise TokenizerError(f"{type_of(entry)}: its pattern is neither a regex nor a string")

@@ -104,9 +104,10 @@ def _special_ids(part: dict[str, Any], piece: dict[str, Any]) -> tuple[int, ...]
 
 
 def _named_id(pair: Any, to_id: Callable[[str], int | None]) -> tuple[int, ...]:
-    """The id of a token given as ``[name, id]``."""
-    name = pair[0] if isinstance(pair, list) and pair else None
-    token_id = to_id(name) if isinstance(name, str) else None
-    if token_id is None:
+    """The id of a token given as ``[name, id]``; where the vocabulary has another one for the name, the given one."""
+    name, token_id = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
+    if not isinstance(name, str) or to_id(name) is None:
         raise TokenizerError(f"post_processor names {name!r}, which is not in the vocabulary")
+    if type(token_id) is not int:
+        raise TokenizerError(f"post_processor names {name!r} without an id")
     return (token_id,)

@@ -147,7 +147,7 @@ def _stages(entry: Any, kind: str) -> list[SplitPattern | RegexStage | LengthSta
         known = find_regex(pattern) if is_regex and behavior == "Isolated" and not invert else None
         if known is not None:
             return [known]
-        stage = RegexStage(pattern if is_regex else _literal(pattern), behavior, invert, line_anchors=True)
+        stage = RegexStage(pattern if is_regex else _literal(pattern), behavior, invert, oniguruma=True)
         if is_regex:
             stage.check()  # only a regex can be wrong
             if behavior == "Contiguous" and may_be_empty(parse_split(pattern, True)):

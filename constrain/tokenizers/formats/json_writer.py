@@ -183,7 +183,7 @@ def _pre_tokenizer(split: SplitPattern | tuple[Stage, ...], add_prefix_space: bo
     for stage in stages:
         if isinstance(stage, SplitPattern):
             regex, behavior, invert = regex_of(stage), "Isolated", False
-        elif isinstance(stage, RegexStage) and (stage.line_anchors or not any(sign in stage.regex for sign in "^$")):
+        elif isinstance(stage, RegexStage) and stage.is_same_in_oniguruma():
             regex, behavior, invert = stage.regex, stage.behavior, stage.invert
         else:
             raise TokenizerError(f"a split by a {type(stage).__name__} cannot be written as tokenizer.json")

@@ -19,6 +19,12 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Kinds of piece."""
 
 
+_PIECE, _TEXT, _SCORE, _KIND = 1 << 3 | 2, 1 << 3 | 2, 2 << 3 | 5, 3 << 3 | 0
+"""The first byte of the fields of a piece, and of a piece itself."""
+_SHORTEST_PIECE = 9
+_FLOAT = struct.Struct("<f").unpack_from
+
+
 @dataclass
 class SentencePieceModel:
     """What a file says.
@@ -56,7 +62,7 @@ def parse_model(data: bytes) -> SentencePieceModel:
     """The content of a file; a :class:`TokenizerError` says what is wrong with it and where."""
     model = SentencePieceModel()
     view = memoryview(data)
-    for number, value, place in _fields(view, 0, len(view)):
+    for number, value, place in _fields(view, _read_usual_pieces(data, model), len(view)):
         if number == 1:
             _read_piece(view, _range(value, place), model)
         elif number == 2:
@@ -68,6 +74,34 @@ def parse_model(data: bytes) -> SentencePieceModel:
     if not model.pieces:
         raise TokenizerError("SentencePiece model: there are no pieces in this file")
     return model
+
+
+def _read_usual_pieces(data: bytes, model: SentencePieceModel) -> int:
+    """Read the short pieces that a file begins with, several times as fast as :func:`_read_piece`.
+
+    Returns where the first field begins that is not written as ``sentencepiece`` writes a short piece: its text, its
+    score and, if it is not a normal one, its kind.
+    """
+    pieces, scores, kinds = model.pieces, model.scores, model.kinds
+    place, end = 0, len(data)
+    while place + _SHORTEST_PIECE <= end:
+        piece, length, text, characters = data[place : place + 4]
+        behind, score = place + 2 + length, place + 4 + characters
+        rest = behind - score
+        # Lengths from 128 on take two bytes.
+        if piece != _PIECE or text != _TEXT or length > 127 or behind > end or rest not in (5, 7):
+            break
+        kind = NORMAL if rest == 5 else data[score + 6]
+        if data[score] != _SCORE or not NORMAL <= kind <= BYTE or (rest == 7 and data[score + 5] != _KIND):
+            break
+        try:
+            pieces.append(data[place + 4 : score].decode())
+        except UnicodeDecodeError:
+            break
+        scores.append(_FLOAT(data, score + 1)[0])
+        kinds.append(kind)
+        place = behind
+    return place
 
 
 def _read_piece(view: memoryview, bounds: tuple[int, int], model: SentencePieceModel) -> None:

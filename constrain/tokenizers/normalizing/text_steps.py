@@ -153,10 +153,10 @@ class ReplaceRegex(TextStep):
     def _parts(self, text: str) -> list[tuple[str, bool]]:
         data = np.frombuffer(bytearray(text.encode("utf-8")), dtype=np.uint8)
         # The bytes that a split at the matches would leave over; neighbouring matches are told apart by its ends.
-        kept = split_in_stages(data, [RegexStage(self.regex, "Removed", line_anchors=True)])
+        kept = split_in_stages(data, [RegexStage(self.regex, "Removed", oniguruma=True)])
         if kept.origin is None:
             return [(text, False)] if text else []
-        whole = split_in_stages(data, [RegexStage(self.regex, "Isolated", line_anchors=True)])
+        whole = split_in_stages(data, [RegexStage(self.regex, "Isolated", oniguruma=True)])
         left = np.zeros(len(data), dtype=np.bool_)
         left[kept.origin] = True
         raw = data.tobytes()

@@ -107,7 +107,7 @@ class ShortTextTokenizer(Tokenizer):
             if ids is not None and reading.unreachable.isdisjoint(ids):
                 if add_special_tokens:
                     ids = [*self.around[0], *ids, *self.around[1]]
-                return Encoding(ids, (self, text, add_special_tokens))
+                return Encoding(ids, self, text, add_special_tokens)
         return self._encode_long(text, add_special_tokens, reading)
 
     def _holds_tokens(self, text: str) -> bool:
@@ -148,7 +148,7 @@ class ShortTextTokenizer(Tokenizer):
                 return self._encode_long(text, add_special_tokens)
         if add_special_tokens:
             ids = [*self.around[0], *ids, *self.around[1]]
-        return Encoding(ids, (self, text, add_special_tokens))
+        return Encoding(ids, self, text, add_special_tokens)
 
     def _quick_ids(self, text: str) -> list[int] | None:
         """The ids of a short text without added tokens; None if the text is something else, or takes another way.

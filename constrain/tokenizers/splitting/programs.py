@@ -6,7 +6,12 @@ into classes that the pattern cannot tell apart: a step of the matcher is one lo
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from typing import NamedTuple
+=======
+from dataclasses import dataclass, field
+from typing import Any
+>>>>>>> h3-1327
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +46,14 @@ class SplitProgram(NamedTuple):
     code: npt.NDArray[np.int32]
     sets: npt.NDArray[np.uint64]
 
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """What decides which texts it matches."""
+        return self.classes, self.code, self.sets
 
-def compile_split(regex: str, line_anchors: bool = False) -> SplitProgram:
-    """Compile a pattern; with ``line_anchors`` ``^`` and ``$`` hold at every line's ends, as in Oniguruma."""
-    return _Compiler(regex, parse_split(regex, line_anchors)).finish()
+
+def compile_split(regex: str, oniguruma: bool = False) -> SplitProgram:
+    """Compile a pattern; ``oniguruma``: see :mod:`constrain.tokenizers.splitting.regex`."""
+    return _Compiler(regex, parse_split(regex, oniguruma)).finish()
 
 
 class _Compiler:

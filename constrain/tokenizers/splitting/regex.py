@@ -4,6 +4,15 @@ The dialect is what those files use: alternation, groups (capturing or not, atom
 lazy and possessive repeats, classes with ``\\p{..} \\s \\d \\w`` and ``&&``, lookahead, lookbehind over one
 character, and the anchors ``^ $ \\A \\z \\Z \\b \\B``.  Anything else, and a repeat of something that may be empty, is
 a :class:`TokenizerError` that names it and its place.
+
+There are two readings.  Oniguruma's is that of ``tokenizer.json``; the other one is that of Rust's ``fancy-regex``, in
+which rank files and GGUF files have their patterns.  They differ in this:
+
+* ``^`` and ``$`` hold at every line's ends, or at those of the text;
+* ``x{1,2}+`` and ``x{2}?`` are ``(?:x{1,2})+`` and ``(?:x{2})?``, or a possessive and a lazy repeat;
+* where case is ignored ``\\u00df`` is ``ss``, which is refused here, or is one character like the others;
+* a property alone has the same members where case is ignored, or those in other cases too;
+* ``\\p{Word}`` is ``\\w``, or the word characters of Unicode.
 """
 
 from __future__ import annotations
@@ -15,6 +24,7 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.splitting import instructions as vm
+from constrain.tokenizers.splitting.case_folding import add_other_cases, folded, several, texts_of_several
 from constrain.tokenizers.splitting.character_properties import members_of_category, word_members
 from constrain.tokenizers.splitting.unicode_categories import SPACES, members_of_ranges
 
@@ -33,9 +43,9 @@ _ESCAPES = {"n": 0x0A, "r": 0x0D, "t": 0x09, "f": 0x0C, "v": 0x0B, "a": 0x07, "e
 _MOST_LITERALS = 128
 
 
-def parse_split(regex: str, line_anchors: bool = False) -> Node:
-    """The tree of a pattern; with ``line_anchors`` ``^`` and ``$`` hold at every line's ends, as in Oniguruma."""
-    return _Parser(regex, line_anchors).parse()
+def parse_split(regex: str, oniguruma: bool = False) -> Node:
+    """The tree of a pattern, in one of the two readings."""
+    return _Parser(regex, oniguruma).parse()
 
 
 def may_be_empty(node: Node) -> bool:
@@ -53,12 +63,14 @@ def may_be_empty(node: Node) -> bool:
 
 
 class _Parser:
-    def __init__(self, regex: str, line_anchors: bool) -> None:
+    def __init__(self, regex: str, oniguruma: bool) -> None:
         self._regex = regex
         self._pos = 0
         self._depth = 0
         self._ignore_case = False
-        self._line_anchors = line_anchors
+        self._oniguruma = oniguruma
+        self._word = ""
+        """The characters side by side, in folded case, up to this place; as many as can be one in another case."""
         self._literals: dict[tuple[int, bool], Members] = {}
 
     def parse(self) -> Node:
@@ -91,6 +103,7 @@ class _Parser:
             raise self._error("nested too deeply")
         branches = [self._sequence()]
         while self._take("|"):
+            self._word = ""
             branches.append(self._sequence())
         self._depth -= 1
         return branches[0] if len(branches) == 1 else ("alt", branches)
@@ -98,7 +111,10 @@ class _Parser:
     def _sequence(self) -> Node:
         nodes: list[Node] = []
         while self._pos < len(self._regex) and not self._peek("|") and not self._peek(")"):
-            nodes.append(self._repeated(self._atom()))
+            atom = self._atom()
+            nodes.append(self._repeated(atom))
+            if nodes[-1] is not atom or atom[0] in ("look", "at", "atomic"):
+                self._word = ""
         return nodes[0] if len(nodes) == 1 else ("seq", nodes)
 
     def _repeated(self, node: Node) -> Node:
@@ -117,7 +133,11 @@ class _Parser:
                 least, most = bounds
             else:
                 return node
-            kind = "possessive" if self._take("+") else "lazy" if self._take("?") else "greedy"
+            if self._oniguruma and self._regex[self._pos - 1] == "}":
+                # A + behind the braces repeats the whole once more, and so does a ? behind a single count.
+                kind = "lazy" if "," in self._regex[start : self._pos] and self._take("?") else "greedy"
+            else:
+                kind = "possessive" if self._take("+") else "lazy" if self._take("?") else "greedy"
             if node[0] in ("look", "at") or (most != 1 and may_be_empty(node)):
                 self._pos = start
                 raise self._error("a repeat of something that may be empty is not supported")
@@ -142,14 +162,15 @@ class _Parser:
         if char == "(":
             return self._group()
         if char == "[":
-            return ("set", self._class())
+            return ("set", self._outermost_class())
         if char == ".":
             return ("set", ~members_of_ranges(((0x0A, 0x0A),)))
         if char == "^":
-            return ("at", vm.AT_LINE_BEGIN if self._line_anchors else vm.AT_BEGIN)
+            return ("at", vm.AT_LINE_BEGIN if self._oniguruma else vm.AT_BEGIN)
         if char == "$":
-            return ("at", vm.AT_LINE_END if self._line_anchors else vm.AT_END)
+            return ("at", vm.AT_LINE_END if self._oniguruma else vm.AT_END)
         if char == "\\":
+            self._word = self._word if self._regex[self._pos : self._pos + 1] in "xu" else ""
             anchors = {"A": vm.AT_BEGIN, "z": vm.AT_END, "Z": vm.AT_LAST, "b": vm.AT_WORD, "B": vm.AT_NO_WORD}
             if self._regex[self._pos : self._pos + 1] in anchors:
                 return ("at", anchors[self._next()])
@@ -193,6 +214,19 @@ class _Parser:
             raise self._error("lookbehind is supported over one character only")
         return ("look", node, kind[1], kind[2])
 
+    def _outermost_class(self) -> Members:
+        begin = self._pos
+        members = self._class()
+        if self._oniguruma and self._ignore_case:
+            negated = self._regex[begin] == "^"
+            members = ~members if negated else members
+            if not negated and members[[*several()]].any():
+                raise self._error("a class with a character that is several in another case is not supported")
+            add_other_cases(members)
+            members = ~members if negated else members
+        self._word = ""
+        return members
+
     def _class(self) -> Members:
         self._depth += 1
         if self._depth > _DEEPEST:
@@ -204,6 +238,7 @@ class _Parser:
         while first or not self._peek("]"):
             first = False
             if self._take("&&"):
+                self._add_cases_in_class(members)
                 other = members if other is None else other & members
                 members = np.zeros(0x110000, dtype=np.bool_)
                 first = not self._peek("]")
@@ -221,10 +256,11 @@ class _Parser:
                 _, high = self._class_member()
                 if high is None or high < single:
                     raise self._error("a range without an end")
-                members |= self._folded(members_of_ranges(((single, high),)))
+                members |= members_of_ranges(((single, high),))
             else:
                 members |= low
         self._pos += 1
+        self._add_cases_in_class(members)
         if other is not None:
             members = members & other
         self._depth -= 1
@@ -234,11 +270,11 @@ class _Parser:
         """A member of a class and, if it is a single character, that."""
         char = self._next()
         if char != "\\":
-            return self._literal(ord(char)), ord(char)
+            return members_of_ranges(((ord(char), ord(char)),)), ord(char)
         start = self._pos
         code = self._code_point()
         if code is not None:
-            return self._literal(code), code
+            return members_of_ranges(((code, code),)), code
         self._pos = start
         return self._escape(alone=False), None
 
@@ -268,11 +304,11 @@ class _Parser:
         start = self._pos
         code = self._code_point()
         if code is not None:
-            return self._lone_literal(code) if alone else self._literal(code)
+            return self._lone_literal(code) if alone else members_of_ranges(((code, code),))
         self._pos = start
         char = self._next()
         if char in "pP":
-            return self._property(char == "P")
+            return self._property(char == "P", alone)
         simple = {"s": members_of_ranges(SPACES), "d": members_of_category("Nd"), "w": word_members(alone)}
         members = simple.get(char.lower())
         if members is None:
@@ -280,7 +316,7 @@ class _Parser:
             raise self._error(f"escape \\{char} is not supported")
         return ~members if char.isupper() else members
 
-    def _property(self, negated: bool) -> Members:
+    def _property(self, negated: bool, alone: bool) -> Members:
         if self._take("{"):
             end = self._regex.find("}", self._pos)
             name = self._regex[self._pos : max(end, 0)]
@@ -290,35 +326,44 @@ class _Parser:
         else:
             place = self._pos
             name = self._next()
-        members = members_of_category(name)
+        members = self._members_of(name, alone)
         if members is None:
             self._pos = place
             raise self._error(f"property {name!r} is not supported")
         return ~members if negated else members
 
+    def _members_of(self, name: str, alone: bool) -> Members | None:
+        if self._oniguruma:
+            return word_members(alone) if name == "Word" else members_of_category(name)
+        members = members_of_category(name)
+        if members is not None and alone:
+            self._add_cases_in_class(members)
+        return members
+
+    def _add_cases_in_class(self, members: Members) -> None:
+        """Add the members in other cases; Oniguruma does so for the outermost class as a whole."""
+        if self._ignore_case and not self._oniguruma:
+            add_other_cases(members)
+
     def _lone_literal(self, code: int) -> Members:
         """The same set each time: it takes a megabyte."""
+        self._read_on(chr(code))
         key = code, self._ignore_case
         if key not in self._literals:
             if len(self._literals) >= _MOST_LITERALS:
                 raise self._error(f"more than {_MOST_LITERALS} different characters, which is not supported,")
-            self._literals[key] = self._literal(code)
-            self._literals[key].flags.writeable = False
+            members = members_of_ranges(((code, code),))
+            if self._ignore_case:
+                add_other_cases(members)
+            members.flags.writeable = False
+            self._literals[key] = members
         return self._literals[key]
 
-    def _literal(self, code: int) -> Members:
-        return self._folded(members_of_ranges(((code, code),)))
-
-    def _folded(self, members: Members) -> Members:
-        if not self._ignore_case:
-            return members
-        codes = np.flatnonzero(members)
-        if len(codes) > 1000:
-            raise self._error("a large range is not supported where case is ignored")
-        for code in codes.tolist():
-            for other in {chr(code).lower(), chr(code).upper(), *("\u017f" * (chr(code) in "sS"))}:
-                if len(other) == 1:
-                    members[ord(other)] = True
-            if chr(code) in "kK":
-                members[0x212A] = True
-        return members
+    def _read_on(self, char: str) -> None:
+        """Refuse characters that are fewer, or more, in another case, where that matters."""
+        if not self._ignore_case or not self._oniguruma:
+            self._word = ""
+            return
+        self._word = self._word[-2:] + (folded(char) if len(char.casefold()) == 1 else char.casefold())
+        if any(text in self._word for text in texts_of_several()):
+            raise self._error(f"characters that are {self._word!r} in another case are not supported")

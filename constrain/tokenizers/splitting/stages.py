@@ -29,13 +29,13 @@ class RegexStage:
     """Cuts at the matches of a regex.
 
     ``behavior`` is one of :data:`BEHAVIORS`; with ``invert`` it is about what lies between matches.
-    ``line_anchors``: ``^`` and ``$`` hold at every line's ends, as in Oniguruma.
+    ``oniguruma``: the regex is read as in Oniguruma, see :mod:`constrain.tokenizers.splitting.regex`.
     """
 
     regex: str
     behavior: str = "Isolated"
     invert: bool = False
-    line_anchors: bool = False
+    oniguruma: bool = False
 
     def __post_init__(self) -> None:
         if self.behavior not in BEHAVIORS:
@@ -43,11 +43,21 @@ class RegexStage:
 
     def check(self) -> None:
         """Raise :class:`TokenizerError` if the regex is not supported.  Without this check the first use raises it."""
-        _program(self.regex, self.line_anchors)
+        _program(self.regex, self.oniguruma)
+
+    def is_same_in_oniguruma(self) -> bool:
+        """Whether Oniguruma reads the regex as it is read here."""
+        if self.oniguruma:
+            return True
+        try:
+            here, there = _program(self.regex, False), _program(self.regex, True)
+        except TokenizerError:
+            return False
+        return all(np.array_equal(*pair) for pair in zip(here.arrays(), there.arrays(), strict=True))
 
     def arguments(self) -> dict[str, Any]:
         """What :func:`~constrain.tokenizers.splitting.machine.split_stage` asks for about the stage, by name."""
-        program = _program(self.regex, self.line_anchors)
+        program = _program(self.regex, self.oniguruma)
         return {
             "classes": program.classes,
             "code": program.code,
@@ -261,5 +271,5 @@ def _split_by_regex(
 
 
 @lru_cache(maxsize=64)
-def _program(regex: str, line_anchors: bool) -> SplitProgram:
-    return compile_split(regex, line_anchors)
+def _program(regex: str, oniguruma: bool) -> SplitProgram:
+    return compile_split(regex, oniguruma)
