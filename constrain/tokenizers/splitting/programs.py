@@ -6,12 +6,7 @@ into classes that the pattern cannot tell apart: a step of the matcher is one lo
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from typing import NamedTuple
-=======
-from dataclasses import dataclass, field
-from typing import Any
->>>>>>> h3-1327
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
