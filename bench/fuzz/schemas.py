@@ -59,7 +59,20 @@ class Judges:
 def _spellings(instance: Any, rng: random.Random) -> list[str]:
     """The same value in several spellings; one of them must be accepted."""
     found = [json.dumps(instance, ensure_ascii=ascii_only) for ascii_only in (False, True)]
-    return [*found, json.dumps(instance, separators=(",", ":"), ensure_ascii=False)]
+    # Multiples have no exponents.
+    return [
+        *found,
+        *(json.dumps(each, separators=(",", ":"), ensure_ascii=False) for each in (instance, _plain(instance))),
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """The same value, in which what is an integer is written as one."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _check(schema: Any, options: dict[str, Any], seed: int, counts: Counts) -> str:

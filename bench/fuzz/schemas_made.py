@@ -12,7 +12,7 @@ from typing import Any
 
 _KEYS = ("a", "b", "c", "ab", "k1", "é", 'q"', "")
 _STRINGS = ("", "a", "b", "ab", "abc", "aab", "bc1", "é", "😀", 'q"', "\\", "a b", "2024-02-29", "k1", "x" * 9, "\n")
-_NUMBERS = (0, 1, -1, 2, 3, 7, 10, 100, -25, 0.5, 1.5, -0.25, 1e3, 12345678901, 0.1)
+_NUMBERS = (0, 1, -1, 2, 3, 7, 10, 100, -25, 0.5, 1.5, -0.25, 1e3, 12345678901, 0.1, 1e-5, 1e16, 1e20)
 # Simple enough to mean the same in ECMA-262 and in Python.
 _PATTERNS = ("^a", "b$", "^[ab]*$", "^(a|bc)+$", "[0-9]", "^k[0-9]{1,2}$", "a.b", "^.{2,3}$", "^x?y*$")
 # What patterns are made of; some of them count, as lengths beside a pattern do.

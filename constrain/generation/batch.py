@@ -94,7 +94,7 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
     def _one_by_one(self) -> Iterator[tuple[int, Step]]:
         """For a model that remembers one sequence: row after row, so that what it remembers is of use."""
         for index, row in enumerate(self._rows):
-            for step in Generation(self._model, row, self._samplers[index], self._log_probabilities):
+            for step in Generation(self._model, row, self._samplers[index], self._log_probabilities, self._overlap):
                 yield index, step
 
     def _together(self) -> Iterator[tuple[int, Step]]:
@@ -110,6 +110,8 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
                     seconds = perf_counter() - start
                     row.statistics.total_seconds += seconds
                     if step is None:
+                        # An end without a step is told with this.
+                        row.keep()
                         break
                     if step.token_id is not None:
                         row.statistics.token_seconds.append(seconds)
@@ -144,6 +146,8 @@ class BatchGeneration(Iterator[tuple[int, Step]]):
             step = steps.get(index)
             if step is not None:
                 yield index, step
+            else:
+                self._rows[index].keep()
 
     def _tokens(self, ready: list[int], masks: NDArray[np.int32]) -> dict[int, Step | None]:
         rows, times = self._rows, self._times

@@ -29,8 +29,8 @@ class Generation(Iterator[Step]):
         model: Model,
         row: Row,
         sampler: Sampler,
-        log_probabilities: int | None = None,
-        overlap: bool | None = None,
+        log_probabilities: int | None,
+        overlap: Overlap[Any],
     ) -> None:
         check_log_probabilities(log_probabilities)
         if not hasattr(sampler, "sample"):
@@ -39,7 +39,7 @@ class Generation(Iterator[Step]):
         self._row = row
         self._sampler = sampler
         self._log_probabilities = log_probabilities
-        self._overlap: Overlap[Any] = Overlap(overlap)
+        self._overlap = overlap
         self._mask = allocate_token_bitmask(1, row.vocabulary_size)
         # Whether an exception, such as that of Ctrl-C, has left a step in its middle.
         self._is_torn = False
@@ -205,4 +205,4 @@ def generate(
         budget=budget,
         events=events,
     )
-    return Generation(model, row, Sampler() if sampler is None else sampler, log_probabilities, overlap)
+    return Generation(model, row, Sampler() if sampler is None else sampler, log_probabilities, Overlap(overlap))

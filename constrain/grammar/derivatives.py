@@ -245,7 +245,13 @@ class Automaton:
         found: list[bytes] = []
         # For each state some words that lead to it.  More than are asked for are of no use: all go on in the same way.
         layer: dict[int, list[bytes]] = {0: [b""]}
+        seen: set[int] = set()
+        alive: set[int] | None = None
         while layer:
+            if alive is None and layer.keys() <= seen:
+                # There are no further states, and from some there may be no way to an end.
+                alive = self._alive(seen, classes)
+            seen.update(layer)
             # Before any step is made: those of the last layer would be for nothing.
             for state, words in layer.items():
                 if self._ends[state]:
@@ -258,10 +264,26 @@ class Automaton:
                 if limit <= 0:
                     return None
                 for then, members in self._successors(state, classes):
+                    if alive is not None and then not in alive:
+                        continue
                     known = following.setdefault(then, [])
                     longer = (word + members[place : place + 1] for word in words for place in range(len(members)))
                     known += islice(longer, most - len(known))
             layer = following
+        return found
+
+    def _alive(self, states: set[int], classes: list[bytes]) -> set[int]:
+        """Those of some states, which lead to no others, from which there is a way to an end."""
+        before: dict[int, list[int]] = {}
+        for state in states:
+            for then, _ in self._successors(state, classes):
+                before.setdefault(then, []).append(state)
+        todo = [state for state in states if self._ends[state]]
+        found = set(todo)
+        for state in todo:
+            new = set(before.get(state, ())) - found
+            found |= new
+            todo += new
         return found
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from interrupted_lines import CASES, COMPILED, GREEDY, MODEL, TOKENIZER, InBatches
 
+import constrain
 from constrain.backends import CallableBackend
 from constrain.errors import ConstrainError
 from constrain.generation import generate, generate_batch
@@ -41,6 +44,45 @@ def test_a_batch_goes_on_after_an_error_of_the_model() -> None:
     failing[0] = False
     list(batch)
     assert all(set(json.loads(text)) == {"kind", "age"} for text in batch.texts)
+
+
+def test_a_text_that_has_ended_stays_so_behind_an_error_of_the_model() -> None:
+    compiled = constrain.GrammarCompiler(COMPILED.vocabulary).compile(constrain.Grammar.from_regex("[a-z]*"))
+    end = COMPILED.vocabulary.eos_ids[0]
+    asked = 0
+
+    class Fails(InBatches):
+        def logits_batch(self, contexts: list[list[int] | None]) -> Any:
+            nonlocal asked
+            asked += 1
+            if asked == 6:
+                raise OSError("no connection")
+            logits = np.zeros((len(contexts), self.vocab_size), np.float32)
+            logits[:, ord("a")] = 1
+            logits[0, end] = 2 * (asked == 2)
+            return logits
+
+    batch = generate_batch(Fails(), TOKENIZER, compiled, ["", ""], max_tokens=9, sampler=GREEDY)
+    with pytest.raises(OSError, match="no connection"):
+        list(batch)
+    assert batch.texts == ["a", "aaaaa"]
+    list(batch)
+    assert batch.texts == ["a", "aaaaaaaaa"]
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_masks_of_rows_that_come_one_after_the_other_are_made_where_that_is_asked_for(overlap: bool) -> None:
+    before, threads = set(threading.enumerate()), set[threading.Thread]()
+
+    class Looks:
+        vocab_size = MODEL.vocab_size
+
+        def logits(self, ids: list[int]) -> Any:
+            threads.update(threading.enumerate())
+            return MODEL.logits(ids)
+
+    list(generate_batch(Looks(), TOKENIZER, COMPILED, [""], max_tokens=30, sampler=GREEDY, overlap=overlap))
+    assert any(thread.name.startswith("constrain-mask") for thread in threads - before) == overlap
 
 
 @pytest.mark.parametrize("wrong", [None, "3", 1.5])

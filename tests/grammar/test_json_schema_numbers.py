@@ -6,12 +6,14 @@ import itertools
 import json
 import re
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from naive_regular import matches
 
+import constrain
 from constrain.grammar.json_schema.lexical.numbers import ANY_NUMBER, NumberForm, is_within_limits, number_language
 from constrain.grammar.regular import Regular
 
@@ -100,6 +102,43 @@ def test_scientific_notation_is_exact(bound: float, above: int, below: int, digi
         text = f"{mantissa if '.' in mantissa else mantissa + '.0'}{digits}e+{exponent + shift}"
         if exponent + shift >= 16:
             assert accepts(language, text) == (low < Decimal(text) <= high), text
+
+
+@pytest.mark.parametrize("exponent", [-300, -12, -6, -5, -4, 15, 16, 17, 20, 100, 308])
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_bounds_about_powers_of_ten(exponent: int, is_open: bool, sign: str) -> None:
+    texts = [
+        f"{sign}{mantissa}e{exponent + shift:+03}"
+        for mantissa in ("1", "1.0", "1.00001", "1.5", "5", "9.99999")
+        for shift in (-1, 0, 1)
+        if exponent + shift >= 16 or exponent + shift < -4
+    ]
+    for mantissa in ("1", "1.00001", "1.5", "5", "9.99999"):
+        bound = Decimal(f"{sign}{mantissa}e{exponent}")
+        below = number_language(NumberForm.ANY, high=bound, high_open=is_open)
+        above = number_language(NumberForm.ANY, bound, is_open)
+        for text in texts:
+            is_double = abs(Decimal(text)) < Decimal("1.8e308")
+            is_equal = not is_open and Decimal(text) == bound
+            assert accepts(below, text) == (is_double and (Decimal(text) < bound or is_equal)), (text, bound)
+            assert accepts(above, text) == (is_double and (Decimal(text) > bound or is_equal)), (text, bound)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "number", "exclusiveMaximum": 1e-5},
+        {"type": "number", "exclusiveMaximum": 1e-5, "minimum": 0},
+        {"type": "number", "not": {"const": 1e-5}},
+    ],
+)
+def test_what_is_left_out_is_so_in_every_notation(schema: dict[str, Any]) -> None:
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(128)] + [b"</s>"], eos_ids=[128])
+    compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_json_schema(schema))
+    for text, is_valid in (("0.00001", 0), ("1e-05", 0), ("1e-5", 0), ("1.0E-5", 0), ("9e-06", 1), ("0.000009", 1)):
+        matcher = constrain.Matcher(compiled)
+        assert (matcher.accept_bytes(text.encode()) and matcher.is_accepting()) == is_valid, text
 
 
 def test_all_numbers_are_json_numbers() -> None:

@@ -185,6 +185,11 @@ LOOKS = [
     r"a(?=b|\Z)b?",
     r"(?:a(?=b-)|b|-){0,3}",
     r"(?:(?!ab)a?b?){0,2}",
+    r"(?:(?!ab)[a-]|b)*ab",
+    r"(?:(?!ab)[ab]|(?!aa)a|-)*b",
+    r"(?:(?!ab)(?:b(?=--)|a|-))*\Z",
+    r"a(?:b(?=b-)|-){1,2}a",
+    r"(?:(?!ab|-b)(?:(?!a-)a|[b-])){2,40}\Z",
 ]
 EXACT_POSSESSIVE = [
     "a*+b",
@@ -294,6 +299,18 @@ def test_random_patterns(pattern: str) -> None:
     else:
         assert refused.reason.startswith(REFUSED)
         assert refused.column is not None
+
+
+CHARACTERS = st.sampled_from(["a", "b", "-", "[ab]", "[^a]", "."])
+GUARDED = st.tuples(st.lists(FIXED.map(lambda word: f"(?!{word})"), max_size=2).map("".join), CHARACTERS).map("".join)
+
+
+@settings(max_examples=100)
+@given(st.lists(GUARDED, min_size=1, max_size=3).map("|".join), st.sampled_from(["*", "+", "{2,40}"]), FIXED)
+def test_a_repeated_character_with_look_aheads_of_its_own_in_each_alternative(
+    character: str, quantifier: str, behind: str
+) -> None:
+    check(f"(?:{character}){quantifier}{behind}", length=4)
 
 
 def test_few_random_patterns_are_refused() -> None:

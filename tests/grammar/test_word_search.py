@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from constrain.grammar.derivatives import Automaton
-from constrain.grammar.json_schema.lexical.texts import Length, Pattern, Text, every, plain, without
+from constrain.grammar.json_schema.lexical.texts import Length, Pattern, Text, every, plain, some, without
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.word_search import find_words
 
@@ -66,3 +66,13 @@ def test_few_words_of_hard_sets() -> None:
         automaton = Automaton(plain(text))
         assert len(set(words)) == 3
         assert all(automaton.matches(word.encode()) for word in words)
+
+
+def test_all_strings_are_found_where_some_beginnings_lead_nowhere() -> None:
+    # Beginnings without an end are endlessly long: that nothing can follow them is to be seen.
+    ends, letters = Pattern("b$"), Pattern("^[ab]$")
+    apart = every(some(ends, letters), without(ends), without(letters))
+    assert few_words(apart, 2) == []
+    assert sorted(few_words(some(apart, Pattern("^[yz]?x$")), 4)) == ["x", "yx", "zx"]
+    # Those that are found are the shortest still.
+    assert few_words(some(apart, Pattern("^a+$")), 3) == ["a", "aa", "aaa"]

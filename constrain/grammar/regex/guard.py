@@ -8,7 +8,7 @@ come; what follows must then not complete any of them.
 from __future__ import annotations
 
 from constrain.grammar.regex.automaton import MAX_STATES
-from constrain.grammar.regex.nodes import PLAIN, Alt, Chars, Node, Repeat, Seq
+from constrain.grammar.regex.nodes import PLAIN, Alt, Chars, Look, Node, Repeat, Seq
 from constrain.grammar.regex.settle import partition
 from constrain.grammar.utf8 import CodePoints, common, normalize
 
@@ -58,6 +58,43 @@ def spelled_out(node: Node) -> list[Word] | None:
                 return None
         return found
     return None
+
+
+def forbidden(item: Node) -> list[Word] | None:
+    """The words that may not begin at a single character, each with its first character among those that ``item`` is.
+
+    None if ``item`` has other assertions than that, or too many words.  In ``(?:(?!ab)[ac]|(?!a..)a)`` that is ``ab.``.
+    """
+    branches: list[tuple[CodePoints, list[Word]]] = []
+    for part in item.items if type(item) is Alt else (item,):
+        *looks, last = part.items if type(part) is Seq else (part,)
+        if type(last) is not Chars:
+            return None
+        words: list[Word] = []
+        for each in looks:
+            found = spelled_out(each.body) if type(each) is Look and each.ahead and each.negated else None
+            if found is None:
+                return None
+            words += found
+        branches.append((last.points, words))
+    result: list[Word] = []
+    every = normalize(span for points, _ in branches for span in points)
+    for group in partition(every, [points for points, _ in branches]):
+        # What may not begin is what none of the alternatives with such a character lets begin.
+        of_group: list[Word] = [(group,)]
+        for points, words in branches:
+            if common(points, group):
+                of_group = [both for one in of_group for word in words if all(both := _both(one, word))]
+        result += of_group
+        if len(result) > _MAX_WORDS:
+            return None
+    return result
+
+
+def _both(one: Word, other: Word) -> Word:
+    """What begins with both words."""
+    shared = tuple(common(left, right) for left, right in zip(one, other, strict=False))
+    return shared + one[len(other) :] + other[len(one) :]
 
 
 def guard_loop(points: CodePoints, words: list[Word]) -> dict[Pending, dict[Pending, CodePoints]] | None:

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from constrain.grammar.regex.automaton import MAX_STATES, Matrix, Sizes, all_paths, multiply, steps, tree_size
 from constrain.grammar.regex.charsets import error_at
-from constrain.grammar.regex.guard import Word, guard_loop, spelled_out
+from constrain.grammar.regex.guard import forbidden, guard_loop
 from constrain.grammar.regex.nodes import (
     ANYTHING,
     LOOKS,
@@ -212,8 +212,8 @@ class Lowering:
     def _unmatched(self, item: Node) -> Regular:
         """The texts, not empty, at whose start the single character ``item`` and its look-aheads do not match."""
         some = self.speller.spell(seq((Chars(ALL), ANYTHING)))
-        looks = item.items[:-1] if type(item) is Seq else ()
-        if looks and all(type(each) is Look and each.negated for each in looks):
+        *looks, last = item.items if type(item) is Seq else (item,)
+        if last.tier == PLAIN and all(type(each) is Look and each.negated for each in looks):
             # The character itself is seen to by the loop.
             wrong = [self.lower(each.body, (_ANY, None), self.any_rest) for each in looks if type(each) is Look]
             return union(*(meet(some, text, False, self.anything) if nullable(text) else text for text in wrong))
@@ -221,13 +221,9 @@ class Lowering:
 
     def _guarded_before(self, bare: Repeat, item: Node, left: int, rest: Rest) -> Regular | None:
         """The loop with more text after it, into which a forbidden string may reach."""
-        looks = item.items[:-1] if type(item) is Seq else ()
-        words: list[Word] = []
-        for each in looks:
-            found = spelled_out(each.body) if type(each) is Look and each.negated else None
-            if found is None:
-                return None
-            words += found
+        words = forbidden(item)
+        if words is None:
+            return None
         assert type(bare.item) is Chars
         guard = guard_loop(bare.item.points, words)
         if guard is None:
@@ -395,7 +391,7 @@ def _first_assertion(node: Node) -> int:
 def _without_assertions(node: Node) -> Node:
     """A node of one character, without what it asserts."""
     if type(node) is Seq:
-        return seq([item for item in node.items if item.high != 0])
+        return seq([_without_assertions(item) for item in node.items if item.high != 0])
     if type(node) is Alt:
         return alt([_without_assertions(item) for item in node.items])
     return node

@@ -320,8 +320,10 @@ def _fraction_to(digits: str, is_open: bool) -> Regular:
 
 
 def _fraction_between(low: str, low_open: bool, high: str, high_open: bool) -> Regular:
-    """Fractions from ``low`` to ``high`` (``low <= high``, and neither is open if they are equal)."""
+    """Fractions from ``low`` to ``high`` (``low <= high``)."""
     if low == high:
+        if low_open or high_open:
+            return EMPTY
         return concat(literal("." + low), repeat(literal("0"))) if low else _ZERO_FRACTION
     size = max(len(low), len(high))
     bottom, top = low.ljust(size, "0"), high.ljust(size, "0")

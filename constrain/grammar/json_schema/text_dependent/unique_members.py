@@ -99,7 +99,9 @@ class _Automaton:
         self._members = members
         self._unfolding = unfolding
         self._known_beginnings: dict[Text, Beginnings] = {}
+        # Short keys of each member, and of some members all there are.
         self._words: dict[tuple[int, int], list[Symbol] | None] = {}
+        self._all_words: dict[int, list[Symbol]] = {}
 
     def edges(self, state: _State | _Value | _Ahead) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on; an edge is the number of a way."""
@@ -240,11 +242,16 @@ class _Automaton:
 
     def _cheap_keys(self, member: int, keys: Text, count: int) -> list[Symbol] | None:
         """The lexemes of ``count`` keys that are short, or of all there are; None if that takes too long to find."""
+        whole = self._all_words.get(member)
+        if whole is not None:
+            return whole[:count]
         if (member, count) not in self._words:
             lexemes: list[Symbol] | None = None
             with suppress(LimitError):
                 words = few_words(keys, count)
                 lexemes = [self._unfolding.lexeme(named_keys(self._layout, word)[1], "key") for word in words]
+                if len(words) < count:
+                    self._all_words[member] = lexemes
             self._words[member, count] = lexemes
         return self._words[member, count]
 
