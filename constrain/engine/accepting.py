@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import NOTE
 from constrain.engine.cursor import ALWAYS_ASKS_AT, NO_COMPANION_AT, Saved
-from constrain.engine.history import BEFORE, YOUNG
+from constrain.engine.history import BEFORE
 from constrain.engine.masks.batches import check_matchers, contexts_of, hold_locks
 from constrain.engine.masks.known_batches import push_tokens
 from constrain.engine.matcher import Matcher
@@ -19,6 +19,7 @@ from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT
 from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.storage.statuses import NO_STATE
 from constrain.errors import ConstrainError
+from constrain.kernels.untracking import untrack
 
 
 def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | NDArray[np.integer]) -> list[bool]:
@@ -117,7 +118,7 @@ def _take_together(
     # As in Matcher.accept_token, for all of them at once.
     generations = [grammar.generation for grammar in grammars]
     links = list(zip(generations, states, tokens, [matcher._parent for matcher in matchers], strict=True))
-    YOUNG.extend(links)
+    untrack(links)
     steps = zip(matchers, links, (results & STATE_BITS).tolist(), strict=True)
     for matcher, link, state in compress(steps, taken):
         matcher._parent, matcher._state, matcher._steps = link, state, matcher._steps + 1

@@ -8,7 +8,7 @@ from constrain.engine.conditions.of_grammar import conditions_of
 from constrain.engine.conditions.protocol import Condition
 from constrain.engine.expectations import Expectation, expected_at
 from constrain.engine.grammar_tables import GrammarTables
-from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, YOUNG, Link
+from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, Link
 from constrain.engine.parser.companions import (
     ALWAYS_ASKS,
     ASKS,
@@ -24,6 +24,7 @@ from constrain.engine.transaction import transact
 from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_again
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.grammar.tokens import MARK_BYTE
+from constrain.kernels.untracking import untrack
 
 NO_COMPANION_AT, ALWAYS_ASKS_AT = array_address(NO_COMPANION), array_address(ALWAYS_ASKS)
 """The addresses of what stands for no companion, and for conditions that have to be asked about each token."""
@@ -205,7 +206,7 @@ class Cursor:
     def _go_to(self, state: int, step: int | bytes) -> None:
         """Note that a step led to ``state``.  The caller holds the lock."""
         link = (self.compiled.generation, self._state, step, self._parent)
-        YOUNG.append(link)
+        untrack(link)
         self._parent, self._state, self._steps = link, state, self._steps + 1
 
     def _read_step(self, data: bytes) -> bool:

@@ -11,12 +11,14 @@ grammar has dropped its tables, since it needed the memory or an exception left 
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, Final, Protocol
 
+from constrain.kernels.untracking import untrack
+
 # (generation, state before the step, the step (a token or bytes), the link before).  A step behind which a condition
-# put another state has a method ``settle(compiled, place)``, which gives that state where a text is read again.  A
-# tuple, since Python's garbage collector does not go through tuples of plain things again and again.
+# put another state has a method ``settle(compiled, place)``, which gives that state where a text is read again.  Who
+# makes one has Python's garbage collector leave it alone (``untrack``): a server's texts have so many that a collection
+# would take milliseconds.  They are part of no cycle.
 Link = tuple[int, int, Any, Any]
 GENERATION: Final = 0
 STATE: Final = 1
@@ -26,15 +28,6 @@ BEFORE: Final = 3
 
 STEPS_KEPT = 64
 """How many steps back a state is kept for."""
-
-# Python's garbage collector takes a tuple for plain if it comes upon it after those inside it.  It comes upon young
-# links in the order of this queue, which has to be longer than its youngest generation gets; without the queue it would
-# be in the opposite order, and a text of 200,000 tokens stop for 50 ms at times.  The youngest generation gets long
-# where texts end while others go on, as in a server, since what is freed counts against what is new: up to 13,000 links
-# for 256 texts (`python -m bench.batches`).  One queue serves all: what a place would keep of its own is one more thing
-# to reach in memory for each token of a batch.
-YOUNG: Final[deque[Link]] = deque(maxlen=1 << 15)
-"""The links that were made last, of all places; whoever makes one appends it."""
 
 
 class Place(Protocol):
@@ -81,5 +74,5 @@ class LinksKept:
         new = link if link is None else done.get(id(link), link)
         for link in reversed(old):
             new = done[id(link)] = (generation, int(numbers[link[STATE]]), link[STEP], new)
-            YOUNG.append(new)
+            untrack(new)
         place._parent = new

@@ -26,7 +26,7 @@ from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.cursor import Cursor, Saved
 from constrain.engine.event_stream import CaptureStream, EventStream
 from constrain.engine.forced_tokens import CONTEXT_BYTES, forced_tokens, text_behind
-from constrain.engine.history import BEFORE, STEP, YOUNG
+from constrain.engine.history import BEFORE, STEP
 from constrain.engine.mask_memo import finish_mask, write_mask, write_mask_unchecked
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED
@@ -49,6 +49,7 @@ from constrain.engine.vocabulary.vocabulary import END, NORMAL
 from constrain.errors import ConstrainError
 from constrain.grammar.events import Event, EventReader
 from constrain.grammar.tokens import MARK_BYTE, MARKED_BYTES, spelled_token
+from constrain.kernels.untracking import untrack
 
 _NOTHING = object()
 
@@ -283,7 +284,7 @@ class Matcher(Cursor):
                 if 0 < state < WITHOUT_QUESTION:
                     # What Cursor._advance does, written out: the calls would take a fifth of the time.
                     link = (compiled.generation, self._state, token, self._parent)
-                    YOUNG.append(link)
+                    untrack(link)
                     self._parent, self._state, self._steps = link, state & STATE_BITS, steps + 1
                     if companion is not NO_COMPANION:
                         self._note = state >> WORD_SHIFT | self._note & NOTE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrain.engine.grammar_tables import GrammarTables
-from constrain.engine.history import BEFORE, STEP, STEPS_KEPT, YOUNG, Link, Place
+from constrain.engine.history import BEFORE, STEP, STEPS_KEPT, Link, Place
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import MARKS_SHIFT, NO_COMPANION, UNREAD, WORD_SHIFT, Int64Array, pack, unpack
 from constrain.engine.parser.configurations import LOST
@@ -14,6 +14,7 @@ from constrain.engine.storage.schemas import CLASS_BYTES, STATE_MARKS
 from constrain.engine.storage.statuses import STOPPED
 from constrain.engine.storage.tables import TablesFullError, TextTooLargeError
 from constrain.kernels.jit import without_dispatch
+from constrain.kernels.untracking import untrack
 
 BYTES_AT_ONCE = 1024
 """The most bytes for one call of a kernel: what it finds out stays until it is over."""
@@ -162,7 +163,7 @@ def read_again(compiled: GrammarTables, link: Link | None) -> Traveller:
             place._state, _ = unpack(push_token(compiled, place, int(link[STEP])))
         last = behind._parent if len(way) < STEPS_KEPT - 1 else link[BEFORE]
         place._parent = (compiled.generation, behind._state, link[STEP], last)
-        YOUNG.append(place._parent)
+        untrack(place._parent)
         settle = getattr(link[STEP], "settle", None)
         if settle is not None:
             place._state = settle(compiled, place)

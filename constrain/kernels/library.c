@@ -351,7 +351,26 @@ static PyObject *on_short_texts(PyObject *module, PyObject *arguments) {
     return result;
 }
 
-static PyMethodDef functions[] = {{"on_short_texts", on_short_texts, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+/* ---- The garbage collector. */
+
+/* Have it leave a tuple alone that is part of no cycle, or all tuples of a list. */
+static PyObject *untrack(PyObject *module, PyObject *value) {
+    if (PyTuple_CheckExact(value)) {
+        PyObject_GC_UnTrack(value);
+    } else if (PyList_CheckExact(value)) {
+        for (Py_ssize_t i = 0, size = PyList_Size(value); i < size; i++) {
+            PyObject *item = PyList_GetItem(value, i);
+            if (PyTuple_CheckExact(item)) {
+                PyObject_GC_UnTrack(item);
+            }
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {{"on_short_texts", on_short_texts, METH_VARARGS, NULL},
+                                  {"untrack", untrack, METH_O, NULL},
+                                  {NULL, NULL, 0, NULL}};
 
 /* ---- The module. */
 

@@ -80,6 +80,15 @@ def test_the_place_and_the_reason(pattern: str, column: int, reason: str) -> Non
     assert "\n" not in str(error)
 
 
+def test_look_aheads_of_many_alternatives() -> None:
+    # What none of them lets begin are 3 ** 12 combinations.
+    words = ["|".join("." * (1 + 3 * place + i) + "a" for i in range(3)) for place in range(12)]
+    start = time.process_time()
+    with pytest.raises(GrammarError, match="look-ahead reaches beyond"):
+        from_regex("(?:" + "|".join(f"(?!{word})." for word in words) + ")*x")
+    assert time.process_time() - start < 10
+
+
 @pytest.mark.parametrize(
     ("pattern", "column", "reason"),
     [

@@ -19,6 +19,9 @@ Pending = frozenset[tuple[Word, int]]
 """The forbidden words that have begun, with the number of their characters seen, from 1 up to all but one."""
 
 _MAX_WORDS = 64
+
+# Of words of several alternatives, most of which may turn out to contradict each other.
+_MAX_COMBINATIONS = 4096
 _MAX_WORD_LENGTH = 64
 
 
@@ -85,6 +88,8 @@ def forbidden(item: Node) -> list[Word] | None:
         for points, words in branches:
             if common(points, group):
                 of_group = [both for one in of_group for word in words if all(both := _both(one, word))]
+                if len(of_group) > _MAX_COMBINATIONS:
+                    return None
         result += of_group
         if len(result) > _MAX_WORDS:
             return None
