@@ -32,6 +32,7 @@ from constrain.engine.masks.lexer_masks import (
     keep_dense,
     list_found,
     next_child,
+    place_of_dense,
     walk,
     with_same_bytes,
 )
@@ -323,11 +324,8 @@ def _is_in_dense(ctx, base, token):
     dense = t.lexer_masks(ctx)[base].dense
     if dense == NO_DENSE:
         return int64(0)
-    pool = i32(ctx, t.DENSE_MASKS)
-    if dense <= FIRST_SHARED:
-        pool = i32(ctx, t.SHARED_DENSE)
-        dense = (FIRST_SHARED - dense) * ctx[N_WORDS]
-    return (int64(pool[dense + (token >> 5)]) >> (token & 31)) & 1
+    table, first = place_of_dense(ctx, dense)
+    return (int64(t.dense_words(ctx, table)[first + (token >> 5)]) >> (token & 31)) & 1
 
 
 @njit_inner(int64(CTX, int64, int64, int64, types.boolean))
