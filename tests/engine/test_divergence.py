@@ -51,13 +51,13 @@ def test_masks_beside_triggers_are_those_of_the_plain_engine(triggers: list[str]
     grammar, vocabulary = constrain.Grammar.from_structural_tag(tag), _vocabulary()
     told = []
 
-    def noted(kernel, lexer_state: int, base: int) -> int:  # type: ignore[no-untyped-def]
+    def noted(kernel, lexer_state: int, _: int) -> int:  # type: ignore[no-untyped-def]
         result: int = kernel()
         told.append(result)
         return result
 
     plain = constrain.CompiledGrammar(grammar.ir, vocabulary, accelerators=())
-    with link_callbacks.replaced(links.F_DIVERGENCE, noted):
+    with link_callbacks.replaced(links.F_BY_SUCCESSOR, noted):
         fast = constrain.CompiledGrammar(grammar.ir, vocabulary)
         for text in TEXTS:
             expected = _masks(plain, text)

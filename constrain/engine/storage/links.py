@@ -85,7 +85,7 @@ F_RELAX = _link(
     "masks.fast.relaxations._relaxed", "expression, (bytes << 8 | depth << 1 | behind a line end)", "its relaxation"
 )
 F_BORDER = _link("masks.fast.relative_masks.border_tokens", "lexer state, closure", "tokens found")
-F_DIVERGENCE = _link("masks.fast.divergence.divergence", "lexer state, base", "tokens found, or NOT_MINE")
+F_TELLING_BYTES = _link("masks.fast.divergence._find_telling_bytes", "lexer state << 32 | base, place of a set", "0")
 F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many << 1 | listed only)", "0")
 F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")
 F_HASH = _link("automata.fingerprints._hash_form", "how many HASHED_WORDS", "0")

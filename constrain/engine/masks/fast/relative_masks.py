@@ -21,7 +21,7 @@ from __future__ import annotations
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG
 from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.boundaries import next_node
-from constrain.engine.masks.fast.divergence import GONE, OTHER
+from constrain.engine.masks.fast.divergence import BYTE_SET
 from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
 from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
@@ -32,11 +32,12 @@ from constrain.engine.masks.lexer_masks import (
     keep_dense,
     list_found,
     next_child,
+    place_of_dense,
     walk,
     with_same_bytes,
 )
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import i32, push_pair, room, set_used, used
+from constrain.engine.storage.access import i32, push_pair, room, set_used, take, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import AGREED_BYTES, CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
@@ -45,11 +46,11 @@ from constrain.engine.storage.links import (
     F_BORDER,
     F_BOUNDED,
     F_BY_SUCCESSOR,
-    F_DIVERGENCE,
     F_ENDS,
     F_LEXER_MASK,
     F_LEXER_STEP,
     F_RELATIVE,
+    F_TELLING_BYTES,
     far_call,
     far_entry,
 )
@@ -57,6 +58,11 @@ from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 from constrain.kernels.language import int64, types
 
+GONE, OTHER, OWN = -1, -2, 0
+"""How a state differs from its base at a trie node: it goes no further; its tokens and boundaries below are found by
+themselves; its boundary there is."""
+# States that differ at more trie nodes than this, along bytes that tell them apart, are as quickly looked at alone.
+_MOST_NODES = 512
 # States that go on with fewer bytes than this, which are those of ASCII alone, are as quickly walked.
 _LEAST_BYTES = 128
 # Bounds of fewer characters leave too little in common.
@@ -86,23 +92,29 @@ def _find_heights(ctx):
 
 @njit_inner(int64(CTX, int64, int64, int64, int64))
 def _differences(ctx, lexer_state, base, closure, agreed):
-    """Push on WORK_STACK the trie nodes at which two states differ, upwards: (node, the set of lexemes that end there).
+    """Push on WORK_STACK the trie nodes at which two states differ, upwards: (node, GONE, OTHER or OWN).
 
-    In place of the set: GONE, or OTHER; then the first state's tokens in the subtree are left in FOUND_TOKENS, its
-    boundaries at the end of BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the
-    states do not differ.  Without, the base allows all that the state does, and no text of ``agreed`` bytes tells the
-    two apart.  Returns the number of tokens, FAIL or LIMIT.
+    The first state's tokens below OTHER are left in FOUND_TOKENS, its boundaries below OTHER and at OWN at the end of
+    BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the states do not differ.  With
+    ``agreed``, not 0, no text of so many bytes tells the two apart.  With neither, the walk is along bytes that may
+    (divergence.py).  Returns the number of tokens, then NOT_MINE if there are too many nodes; FAIL or LIMIT.
     """
     nodes, sizes, heights = t.trie_nodes(ctx), t.subtree_sizes(ctx), t.trie_height(ctx)
     stack, class_of, classes = t.walk_stack(ctx), t.byte_classes(ctx), ctx[CLASSES]
     trans, records, masks = t.lexer_transitions(ctx), t.lexer_states(ctx), t.lexer_masks(ctx)
     shared = masks[closure].dense <= FIRST_SHARED
-    beside = used(ctx, t.WORK_STACK)
-    if not room(ctx, t.WORK_STACK, ctx[LONGEST] + 2):
+    is_compared = closure == 0 and agreed == 0
+    bottom, depths = used(ctx, t.WORK_STACK), int64(ctx[LONGEST] + 2)
+    size = depths * (1 + BYTE_SET) if is_compared else depths
+    if not room(ctx, t.WORK_STACK, size + (2 * _MOST_NODES if is_compared else 0)):
         return int64(FAIL)
-    set_used(ctx, t.WORK_STACK, beside + ctx[LONGEST] + 2)
-    stack[0], t.work_stack(ctx)[beside] = lexer_state, base
+    set_used(ctx, t.WORK_STACK, bottom + size)
+    beside, sets, kept = bottom, bottom + depths, t.work_stack(ctx)
+    stack[0], kept[beside] = lexer_state, base
+    if is_compared:
+        far_call(ctx, F_TELLING_BYTES, lexer_state << 32 | base, sets)
     n, i, end = int64(0), int64(0), int64(len(nodes))
+    left = int64(_MOST_NODES) if is_compared else end
     if closure:
         i = masks[closure].boundaries
         end = i + masks[closure].boundary_count
@@ -111,12 +123,16 @@ def _differences(ctx, lexer_state, base, closure, agreed):
         if closure:
             pairs = i32(ctx, t.SHARED_BOUNDARIES) if shared else i32(ctx, t.BOUNDARIES)
             node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
-        depth = node >> DEPTH_SHIFT
-        if not closure and depth + 1 + heights[i] <= agreed:
+        depth, byte = node >> DEPTH_SHIFT, node & 255
+        if is_compared:
+            is_same = (kept[sets + BYTE_SET * depth + (byte >> 4)] >> (byte & 15)) & 1 == 0
+        else:
+            is_same = not closure and depth + 1 + heights[i] <= agreed
+        if is_same:
             i += sizes[i]
             continue
-        byte_class = class_of[node & 255]
-        here, before = stack[depth], t.work_stack(ctx)[beside + depth]
+        byte_class = class_of[byte]
+        here, before = stack[depth], kept[beside + depth]
         # Nothing follows from the dead state, 0.
         there = trans[here * classes + byte_class] if here else int64(0)
         other = trans[before * classes + byte_class] if before else int64(0)
@@ -131,26 +147,39 @@ def _differences(ctx, lexer_state, base, closure, agreed):
             i += passed
             continue
         if place >= 0:
-            is_noted, whole = True, there == 0 or closure != 0
+            left -= 1
+            if left < 0:
+                return int64(NOT_MINE)
+            what, accept = int64(OWN), records[there].accept
             if there == 0:
-                is_noted = push_pair(ctx, t.WORK_STACK, place, int64(GONE))
-            elif closure:
-                is_noted = push_pair(ctx, t.WORK_STACK, place, int64(OTHER))
+                what = int64(GONE)
+            elif closure or other == 0:
+                what = int64(OTHER)
+            is_noted = what < 0 or accept != records[other].accept
+            if is_noted and not push_pair(ctx, t.WORK_STACK, place, what):
+                return int64(FAIL)
+            # The base may have left out a boundary that nothing follows, so it is not enough to change its boundaries.
+            if what == OWN and is_noted and accept and sizes[place] > 1:
+                boundary = take(ctx, t.BOUNDARIES, int64(1))
+                if boundary < 0:
+                    return boundary
+                t.boundaries(ctx)[boundary] = place, accept
+            if what == OTHER:
                 n = walk(ctx, place, place + sizes[place], n)
-            elif records[there].accept != records[other].accept:
-                is_noted = push_pair(ctx, t.WORK_STACK, place, records[there].accept)
-            if not is_noted or n < 0:
-                return int64(FAIL) if not is_noted else n
-            if whole:
+                if n < 0:
+                    return n
+            if what < 0:
                 i += passed
                 continue
-        stack[depth + 1], t.work_stack(ctx)[beside + depth + 1] = there, other
+        stack[depth + 1], kept[beside + depth + 1] = there, other
+        if is_compared:
+            far_call(ctx, F_TELLING_BYTES, there << 32 | other, sets + BYTE_SET * (depth + 1))
         i += 1
     # The differences take the place of the base's states.
     top = used(ctx, t.WORK_STACK)
-    for k in range(beside + ctx[LONGEST] + 2, top):
-        t.work_stack(ctx)[k - ctx[LONGEST] - 2] = t.work_stack(ctx)[k]
-    set_used(ctx, t.WORK_STACK, top - ctx[LONGEST] - 2)
+    for k in range(bottom + size, top):
+        kept[k - size] = kept[k]
+    set_used(ctx, t.WORK_STACK, top - size)
     return with_same_bytes(ctx, n)
 
 
@@ -238,8 +267,8 @@ def _bisect(ctx, first, end, node):
 
 
 @njit_inner(RESULT3)
-def _change_boundaries(ctx, base, first, end):
-    """Append the boundaries of a base to BOUNDARIES, changed by the differences at ``WORK_STACK[first:end]``.
+def _keep_boundaries(ctx, base, first, end):
+    """Append to BOUNDARIES those of a base at which there is none of the differences at ``WORK_STACK[first:end]``.
 
     Returns 0 or FAIL.
     """
@@ -277,15 +306,12 @@ def _change_boundaries(ctx, base, first, end):
             while k + 2 < end and differences[k + 2] <= p:
                 k += 2
             place, what = differences[k], differences[k + 1]
-            own = accept
-            if place <= p < place + (sizes[place] if what < 0 else int64(1)):
-                own = max(what, int64(0))
-            if own:
+            if not place <= p < place + (sizes[place] if what < 0 else int64(1)):
                 if out == len(pairs):
                     # Much at once, since all of this is then done again.
                     room(ctx, t.BOUNDARIES, 4 * (out - used(ctx, t.BOUNDARIES) + 1))
                     return int64(FAIL)
-                pairs[out] = p, own
+                pairs[out] = p, accept
                 out += 1
             p = next_node(ctx, boundary, p + 1)
     set_used(ctx, t.BOUNDARIES, out)
@@ -298,11 +324,8 @@ def _is_in_dense(ctx, base, token):
     dense = t.lexer_masks(ctx)[base].dense
     if dense == NO_DENSE:
         return int64(0)
-    pool = i32(ctx, t.DENSE_MASKS)
-    if dense <= FIRST_SHARED:
-        pool = i32(ctx, t.SHARED_DENSE)
-        dense = (FIRST_SHARED - dense) * ctx[N_WORDS]
-    return (int64(pool[dense + (token >> 5)]) >> (token & 31)) & 1
+    table, first = place_of_dense(ctx, dense)
+    return (int64(t.dense_words(ctx, table)[first + (token >> 5)]) >> (token & 31)) & 1
 
 
 @njit_inner(int64(CTX, int64, int64, int64, types.boolean))
@@ -391,10 +414,8 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
     if left >= 0:
         head = t.expressions(ctx)[t.lexer_members(ctx)[t.lexer_states(ctx)[lexer_state].offset + 1]].first
         n = _longer_runs(ctx, t.expressions(ctx)[t.expressions(ctx)[head].first].first, left, base)
-    elif closure == 0 and agreed == 0:
-        n = far_call(ctx, F_DIVERGENCE, lexer_state, base)
     else:
-        if closure == 0:
+        if agreed:
             _find_heights(ctx)
         n = _differences(ctx, lexer_state, base, closure, agreed)
     if n < 0:
@@ -402,7 +423,7 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
         set_used(ctx, t.BOUNDARIES, first_boundary)
         return n
     end = used(ctx, t.WORK_STACK)
-    if end > first and _change_boundaries(ctx, base, first, end) < 0:
+    if end > first and _keep_boundaries(ctx, base, first, end) < 0:
         set_used(ctx, t.BOUNDARIES, first_boundary)
         return int64(FAIL)
     # Nothing can fail any more.
