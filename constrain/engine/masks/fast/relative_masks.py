@@ -98,6 +98,8 @@ def _differences(ctx, lexer_state, base, closure, agreed):
     BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the states do not differ.  With
     ``agreed``, not 0, no text of so many bytes tells the two apart.  With neither, the walk is along bytes that may
     (divergence.py).  Returns the number of tokens, then NOT_MINE if there are too many nodes; FAIL or LIMIT.
+
+    As long as it is since it is one loop, whose variables a call for each node would have to pass.
     """
     nodes, sizes, heights = t.trie_nodes(ctx), t.subtree_sizes(ctx), t.trie_height(ctx)
     stack, class_of, classes = t.walk_stack(ctx), t.byte_classes(ctx), ctx[CLASSES]
