@@ -147,7 +147,7 @@ def test_texts_that_are_not_valid_are_found(monkeypatch: pytest.MonkeyPatch) -> 
         return make(cls, schema, **options)
 
     monkeypatch.setattr(constrain.Grammar, "from_json_schema", classmethod(without_limits))
-    assert "is not valid" in str(_fails("schemas", 40))
+    assert "is not valid" in str(_fails("schemas", 200))
 
 
 def test_texts_that_pydantic_does_not_read_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

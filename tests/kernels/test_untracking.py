@@ -33,7 +33,7 @@ def test_tuples_and_lists_of_tuples(untrack: Callable[[Any], None]) -> None:
     for _ in range(300_000):
         chain = (number, chain)
         untrack(chain)
-    assert gc.collect() == 0
+    gc.collect()
     assert not gc.is_tracked(chain)
     del chain, many
 
