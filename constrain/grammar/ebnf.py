@@ -16,6 +16,7 @@ Regexes are read as XGrammar does: ``.`` matches line ends unless ``flags`` says
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from constrain.errors import GrammarError
@@ -39,6 +40,7 @@ from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, complement, intersect, literal, repeat, union
+from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.substrings import occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import encode, negate, normalize
@@ -57,6 +59,23 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _INTEGER = re.compile(r"\d{1,9}(?![\w.])")
 # What stands in a JSON string as it is.
 _PLAIN = encode(negate(normalize([(0, 0x1F), (ord('"'), ord('"')), (ord("\\"), ord("\\"))])))
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """What a rule says of where it ends, and of what it does not hold; ``at`` is its place."""
+
+    attributes: tuple[Attribute, ...]
+    excludes: tuple[str, ...]
+    at: int
+
+    @property
+    def is_lazy(self) -> bool:
+        return any(each.name == "lazy" for each in self.attributes)
+
+    @property
+    def shown(self) -> str:
+        return "excludes" if most_characters(self.attributes) is None else "max_chars"
 
 
 class _Rule(str):
@@ -101,6 +120,8 @@ class _EbnfReader(GbnfReader):
         super().__init__(text)
         self._attributes: tuple[Attribute, ...] = ()
         self._excludes: tuple[str, ...] = ()
+        self._ended_rules: dict[Symbol, tuple[Symbol, _Ended]] = {}
+        self._cuts: dict[Regular, Regular] = {}
 
     # -- rules -----------------------------------------------------------------------------------
 
@@ -160,21 +181,43 @@ class _EbnfReader(GbnfReader):
         texts = [items[0] if len(items) == 1 else None for items in alternatives]
         languages = [text.language for text in texts if isinstance(text, Text)]
         empty = [literal("") for items in alternatives if not items]
-        if len(languages) + len(empty) < len(alternatives):
-            name = self._attributes[0].name if self._attributes else "excludes"
-            raise self._error(f"a [{name}] rule has to be made of text alone, without other rules", self._at)
-        language, is_lazy = union(*languages, *empty), any(each.name == "lazy" for each in self._attributes)
-        most = most_characters(self._attributes)
+        rule = _Ended(self._attributes, self._excludes, self._defined_at[self._builder.name_of(left)])
+        if len(languages) + len(empty) == len(alternatives):
+            self._builder.add(left, (self._builder.lexeme(self._ended(rule, union(*languages, *empty))),))
+            return
+        if rule.is_lazy:
+            raise self._error("a [lazy] rule has to be made of text alone, without other rules", rule.at)
+        body = self._builder.nonterminal(self._builder.name_of(left))
+        super()._add_rule(body, alternatives)
+        self._ended_rules[left] = body, rule
+
+    def _ended(self, rule: _Ended, language: Regular) -> Regular:
+        """The language of a rule with attributes that say where it ends, or what it does not hold."""
+        most = most_characters(rule.attributes)
         ended: Regular | None = language
         if most is not None:
-            ended = cut_after(language, most, has_first_end=is_lazy)
-        elif is_lazy:
+            ended = cut_after(language, most, has_first_end=rule.is_lazy, cuts=self._cuts)
+        elif rule.is_lazy:
             ended = first_ends(language)
         if ended is None:
-            raise self._error("[max_chars]: look-around and json_string in a rule are not supported", self._at)
-        if self._excludes:
-            ended = intersect(ended, complement(occurs_in(self._excludes)))
-        self._builder.add(left, (self._builder.lexeme(ended),))
+            raise self._error("[max_chars]: look-around and json_string in a rule are not supported", rule.at)
+        return intersect(ended, complement(occurs_in(rule.excludes))) if rule.excludes else ended
+
+    def _before_finishing(self) -> None:
+        """Give rules that are made of others, and say where they end or what they do not hold, their languages."""
+        if not self._ended_rules:
+            return
+        rules = RegularRules(
+            self._builder,
+            {left: body for left, (body, _) in self._ended_rules.items()},
+            lambda left, language: self._ended(self._ended_rules[left][1], language),
+        )
+        for left, (_, rule) in self._ended_rules.items():
+            try:
+                language = rules.language(left)
+            except NotRegularError as error:
+                raise self._error(f"[{rule.shown}] on a rule that is made of others: {error}", rule.at) from None
+            self._builder.add(left, (self._builder.lexeme(language),))
 
     def _look_ahead(self) -> bool:
         """Read ``(= ...)`` if it is next; it says what follows the rule, which the rules say already."""

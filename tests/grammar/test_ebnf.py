@@ -142,12 +142,55 @@ def test_excluded_texts(others: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "rules",
+    [
+        '[ab]* | [ab]* "c" two body\ntwo ::= [ab] | "c" [ab]{2}',
+        'body "a" | body two | "c"\ntwo ::= "ab" | body_free\nbody_free ::= "b" body_free | "c"',
+        'two+ | other{1,2}\ntwo ::= "ab" | "c" other\nother ::= "a" two | "b"',
+        '"" | Regex("[ab]c?") body',
+        'two* "a"\ntwo[excludes=("bb")] ::= [a-c] two | "b"',
+    ],
+)
+@pytest.mark.parametrize("others", ["", ", max_chars=3"])
+def test_excluded_texts_of_rules_that_are_made_of_others(rules: str, others: str) -> None:
+    every = language(f"root ::= body\nbody ::= {rules}", "abc", 7)
+    free = {word for word in every if "ab" not in word and "cc" not in word}
+    if others:
+        free = {word[:3] for word in every if "ab" not in word[:3] and "cc" not in word[:3]}
+    if others and "[excludes" in rules:
+        with pytest.raises(GrammarError, match=r"\[max_chars\]"):
+            Grammar.from_ebnf(f'root[excludes=("ab"){others}] ::= {rules}')
+        return
+    found = language(f'root ::= body\nbody[excludes=("ab", "cc"){others}] ::= {rules}', "abc", 6)
+    assert found == {word for word in free if len(word) <= 6}
+    assert found
+    # It is the same as if what follows were no part of it.
+    behind = language(f'root ::= body "ab"\nbody[excludes=("ab", "cc"){others}] ::= {rules}', "abc", 6)
+    assert behind == {word + "ab" for word in free if len(word) <= 4}
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ('root[excludes=("a", "")] ::= [a]', "line 1, column 6: [excludes] takes strings that are not empty"),
         ("root[excludes=(a)] ::= [a]", "line 1, column 6: [excludes]: strings are expected"),
         ('root[excludes=("a"), lazi] ::= [a]', "line 1, column 22: [lazi]: there is no such attribute"),
-        ('root[excludes=("a")] ::= [a] root?', "line 1, column 35: a [excludes] rule has to be made of text alone"),
+        (
+            'root[excludes=("a")] ::= "(" root ")" | "b"',
+            "line 1, column 1: [excludes] on a rule that is made of others: its rules refer to each other with text on",
+        ),
+        (
+            'root ::= r\nr[excludes=("a")] ::= x*\nx[capture] ::= "b"',
+            'line 2, column 1: [excludes] on a rule that is made of others: "x" in it is',
+        ),
+        (
+            'root[excludes=("a"), capture] ::= [ab] root | ""',
+            "line 1, column 1: [excludes] on a rule that is made of others: rules that refer",
+        ),
+        (
+            'root[excludes=("a")] ::= [ab] r\nr[excludes=("b")] ::= root | ""',
+            'line 1, column 1: [excludes] on a rule that is made of others: "r" refers',
+        ),
         ("root ::= Regex()", "line 1, column 10: Regex() takes one string"),
         ('root ::= Regex("a", x=1)', "line 1, column 10: Regex: there is no option 'x'"),
         ('root ::= Regex("a", flags="m")', "line 1, column 10: Regex: flags is a string of"),
@@ -164,12 +207,12 @@ def test_excluded_texts(others: str) -> None:
         ('root ::= "a" (="b"', 'line 1, column 14: this "(=" is never closed'),
         (
             'root[max_chars=3] ::= Regex("a", json_string=true)',
-            "line 1, column 51: [max_chars]: look-around and json_string",
+            "line 1, column 1: [max_chars]: look-around and json_string",
         ),
         ('root[capture="a]] ::= "b"', "line 1, column 5: these attributes"),
         ("root[max_tokens=3] ::= [a] root?", "line 1, column 1: [max_tokens]: the rule holds itself"),
         ("root[min_tokens=3] ::= [a]*", "line 1, column 6: [min_tokens]: least numbers of tokens"),
-        ("root[lazy] ::= a\na ::= [b]", "line 2, column 1: a [lazy] rule has to be made of text alone"),
+        ("root[lazy] ::= a\na ::= [b]", "line 1, column 1: a [lazy] rule has to be made of text alone"),
         ('root ::= "a" ; "b"', "line 1, column 14: unexpected ';'"),
     ],
 )
