@@ -245,9 +245,8 @@ class _Compiler:
                     self._builder.add(left, (self._spaced(self._ending(definition, left)),))
                     continue
                 self._capture(left, definition)
-                body = self._builder.nonterminal(self._builder.name_of(left))
-                cut[left] = body, definition
-                left = body
+                cut[left] = self._builder.nonterminal(self._builder.name_of(left)), definition
+                left, _ = cut[left]
             else:
                 self._capture(left, definition)
             names = (_NUMBER,) if definition.has_number else definition.params
