@@ -11,6 +11,7 @@ hold ``_``, there are more escapes, and
     key  ::= "a" (= "b")                                        # look-ahead: a hint about what follows, no rule
 
 Regexes are read as XGrammar does: ``.`` matches line ends unless ``flags`` says otherwise, and case is that of ASCII.
+With ``byte_mode=true`` they are about bytes, which need not be UTF-8.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, complement, intersect, literal, repeat, union
+from constrain.grammar.regular import Regular, byte_set, complement, intersect, literal, repeat, union
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.substrings import occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import encode, negate, normalize
+from constrain.grammar.utf8 import CodePoints, encode, negate, normalize
 
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
@@ -56,6 +57,8 @@ _EXCLUDES = re.compile(r"\bexcludes[ \t]*=[ \t]*(?=\()")
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
+# An escape, a set, or a character.
+_UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _INTEGER = re.compile(r"\d{1,9}(?![\w.])")
 # What stands in a JSON string as it is.
 _PLAIN = encode(negate(normalize([(0, 0x1F), (ord('"'), ord('"')), (ord("\\"), ord("\\"))])))
@@ -76,6 +79,11 @@ class _Ended:
     @property
     def shown(self) -> str:
         return "excludes" if most_characters(self.attributes) is None else "max_chars"
+
+
+def _single_bytes(points: CodePoints) -> Regular:
+    """Code points that are bytes, each as that byte."""
+    return byte_set(byte for first, last in points for byte in range(first, min(last, 255) + 1))
 
 
 class _Rule(str):
@@ -335,13 +343,17 @@ class _EbnfReader(GbnfReader):
         return self._symbol_of(str(value))
 
     def _regex(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
-        self._check_options("Regex", options, ("json_string", "flags"), begin)
+        self._check_options("Regex", options, ("json_string", "flags", "byte_mode"), begin)
         if len(arguments) != 1 or not isinstance(arguments[0], str) or isinstance(arguments[0], _Rule):
             raise self._error("Regex() takes one string", begin)
         flags = options.get("flags", "s")
         if not isinstance(flags, str) or isinstance(flags, _Rule) or set(flags) - set("isu"):
             raise self._error('Regex: flags is a string of "i", "s" and "u"', begin)
         pattern = arguments[0]
+        if self._flag("Regex", options, "byte_mode", False, begin):
+            if "flags" in options or self._flag("Regex", options, "json_string", False, begin):
+                raise self._error("Regex: byte_mode does not go with flags and json_string", begin)
+            return Text(self._byte_regex(pattern, begin), 10, 10)
         if pattern.startswith("(?i)"):
             pattern, flags = pattern[4:], flags + "i"
         try:
@@ -351,6 +363,22 @@ class _EbnfReader(GbnfReader):
         if self._flag("Regex", options, "json_string", False, begin):
             language = intersect(language, repeat(_PLAIN))
         return Text(language, 10, 10)
+
+    def _byte_regex(self, pattern: str, begin: int) -> Regular:
+        """The language of a regex whose characters are bytes: what is not ASCII in it is its bytes."""
+
+        def spelled(found: re.Match[str]) -> str:
+            part = found[0]
+            if part[:2] in ("\\u", "\\U", "\\p", "\\P") or (len(part) > 1 and not part.isascii()):
+                reason = f"a byte regex has no characters that are not ASCII in a set or an escape, as in {part!r}"
+                raise self._error(f"in the regex: {reason}; write \\xHH", begin)
+            return part if part.isascii() else "(?:" + "".join(f"\\x{byte:02x}" for byte in part.encode()) + ")"
+
+        pattern = _UNIT.sub(spelled, pattern)
+        try:
+            return regex_code_points(pattern, flags="as", encode_char=_single_bytes)
+        except GrammarError as error:
+            raise self._error(f"in the regex: {error.reason}", begin) from None
 
     def _substring(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
         self._check_options("Substring", options, (), begin)

@@ -119,6 +119,26 @@ def test_look_ahead_and_attributes() -> None:
     assert Grammar.from_ebnf(text).ir.captures
 
 
+@pytest.mark.parametrize(
+    ("pattern", "bytewise"),
+    [
+        (".", b"(?s:.)"),
+        (r"\\x80|é", b"\x80|\xc3\xa9"),
+        (r"é{2}?", b"(?:\xc3\xa9){2}"),
+        (r"[^a\\x80-\\xbf]\\s?", rb"[^a\x80-\xbf]\s?"),
+        (r"\\S\\W\\D", rb"\S\W\D"),
+        (r"^[]\\]a]+$", rb"[]\]a]+"),
+    ],
+)
+def test_regexes_over_bytes(pattern: str, bytewise: bytes) -> None:
+    compiled = COMPILER.compile(Grammar.from_ebnf(f'root ::= Regex("{pattern}", byte_mode=true)'))
+    whole = re.compile(bytewise)
+    some = (0x61, 0x5D, 0x39, 0x20, 0x0A, 0x80, 0xA0, 0xA9, 0xBF, 0xC3, 0xFF)
+    for word in (bytes(each) for count in range(5) for each in itertools.product(some, repeat=count)):
+        matcher = Matcher(compiled)
+        assert (matcher.accept_bytes(word) and matcher.is_accepting()) == (whole.fullmatch(word) is not None), word
+
+
 @pytest.mark.parametrize("others", ["", "max_chars=4", 'capture="it"', 'max_chars=4, capture="it"'])
 def test_excluded_texts(others: str) -> None:
     most = 4 if "max_chars" in others else 5
@@ -194,6 +214,15 @@ def test_excluded_texts_of_rules_that_are_made_of_others(rules: str, others: str
         ("root ::= Regex()", "line 1, column 10: Regex() takes one string"),
         ('root ::= Regex("a", x=1)', "line 1, column 10: Regex: there is no option 'x'"),
         ('root ::= Regex("a", flags="m")', "line 1, column 10: Regex: flags is a string of"),
+        ('root ::= Regex("[é]", byte_mode=true)', "line 1, column 10: in the regex: a byte regex has no characters"),
+        (
+            'root ::= Regex("\\\\p{L}", byte_mode=true)',
+            "line 1, column 10: in the regex: a byte regex has no characters",
+        ),
+        (
+            'root ::= Regex("a", byte_mode=true, flags="i")',
+            "line 1, column 10: Regex: byte_mode does not go with flags",
+        ),
         ('root ::= Regex("(")', "line 1, column 10: in the regex: "),
         ('root ::= Regex("a"', "line 1, column 10: the parentheses of this Regex are never closed"),
         ("root ::= Substring(1)", "line 1, column 10: Substring: strings are expected"),
