@@ -78,7 +78,7 @@ class _Ended:
 
     @property
     def shown(self) -> str:
-        return "excludes" if most_characters(self.attributes) is None else "max_chars"
+        return next((each.name for each in self.attributes if says_where_it_ends((each,))), "excludes")
 
 
 def _single_bytes(points: CodePoints) -> Regular:
@@ -193,8 +193,6 @@ class _EbnfReader(GbnfReader):
         if len(languages) + len(empty) == len(alternatives):
             self._builder.add(left, (self._builder.lexeme(self._ended(rule, union(*languages, *empty))),))
             return
-        if rule.is_lazy:
-            raise self._error("a [lazy] rule has to be made of text alone, without other rules", rule.at)
         body = self._builder.nonterminal(self._builder.name_of(left))
         super()._add_rule(body, alternatives)
         self._ended_rules[left] = body, rule
@@ -221,6 +219,8 @@ class _EbnfReader(GbnfReader):
             lambda left, language: self._ended(self._ended_rules[left][1], language),
         )
         for left, (_, rule) in self._ended_rules.items():
+            if rule.is_lazy and rules.refers_to_itself(left):
+                raise self._error("a [lazy] rule cannot be part of itself", rule.at)
             try:
                 language = rules.language(left)
             except NotRegularError as error:

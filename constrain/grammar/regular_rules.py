@@ -70,6 +70,10 @@ class RegularRules:
         except RecursionError:
             raise NotRegularError("the rules are nested too deeply") from None
 
+    def refers_to_itself(self, rule: Symbol) -> bool:
+        """Whether a nonterminal of ``stands_for`` is part of itself."""
+        return len(self._circle(rule)) > 1
+
     def _part(self, symbol: Symbol) -> Regular:
         """The language of what another rule refers to."""
         if self._builder.is_marked(symbol) or not self._is_known(symbol):

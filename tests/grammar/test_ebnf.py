@@ -159,6 +159,8 @@ def test_excluded_texts(others: str) -> None:
         *("acaa", "acba", "acbb", "bcaa", "bcba", "bcbb"),
     }
     assert language('root[lazy, excludes=("b")] ::= [ab]* "c"', "abc", 3) == {"c", "ac", "aac"}
+    lazy = 'root ::= head [ab]\nhead[lazy] ::= text end\ntext ::= [abc] text | ""\nend ::= "c" | "bb" end'
+    assert language(lazy, "abc", 4) == matches("[ab]*c[ab]", "abc", 4)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,11 @@ def test_excluded_texts_of_rules_that_are_made_of_others(rules: str, others: str
         ('root[capture="a]] ::= "b"', "line 1, column 5: these attributes"),
         ("root[max_tokens=3] ::= [a] root?", "line 1, column 1: [max_tokens]: the rule holds itself"),
         ("root[min_tokens=3] ::= [a]*", "line 1, column 6: [min_tokens]: least numbers of tokens"),
-        ("root[lazy] ::= a\na ::= [b]", "line 1, column 1: a [lazy] rule has to be made of text alone"),
+        ('root[lazy] ::= a\na ::= [b] root | "c"', "line 1, column 1: a [lazy] rule cannot be part of itself"),
+        (
+            'root[lazy] ::= a "c"\na ::= "(" a ")" | ""',
+            "line 1, column 1: [lazy] on a rule that is made of others",
+        ),
         ('root ::= "a" ; "b"', "line 1, column 14: unexpected ';'"),
     ],
 )
