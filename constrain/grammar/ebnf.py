@@ -25,11 +25,14 @@ from constrain.grammar.captures import CaptureRule
 from constrain.grammar.free_text import text_without, write_text_through
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
+from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
 from constrain.grammar.lark.attributes import (
+    COUNTS,
     Attribute,
     captured_names,
     most_characters,
     most_tokens,
+    number_of,
     read_attributes,
     says_where_it_ends,
     temperature_of,
@@ -40,11 +43,11 @@ from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, byte_set, complement, intersect, literal, repeat, union
+from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.substrings import occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import CodePoints, encode, negate, normalize
+from constrain.grammar.utf8 import ALL, CodePoints, encode, negate, normalize
 
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
@@ -54,6 +57,7 @@ _SPACE = r"(?:[ \t\r\n]|#[^\r\n]*(?![^\r\n]))*"
 _ATTRIBUTES = re.compile(r'\[(?:"(?:\\[^\n]|[^"\\\n])*"|[^\]"\n])*\]')
 _RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:{_ATTRIBUTES.pattern}{_SPACE})?::=")
 _EXCLUDES = re.compile(r"\bexcludes[ \t]*=[ \t]*(?=\()")
+_LENGTHS = dict.fromkeys(("json_string_min_length", "json_string_max_length"), "characters")
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -78,7 +82,18 @@ class _Ended:
 
     @property
     def shown(self) -> str:
-        return next((each.name for each in self.attributes if says_where_it_ends((each,))), "excludes")
+        names = (each.name for each in self.attributes if says_where_it_ends((each,)) or each.name in _LENGTHS)
+        return next(names, "excludes")
+
+    @property
+    def has_length(self) -> bool:
+        return any(each.name in _LENGTHS for each in self.attributes)
+
+
+def _strings_of(attributes: tuple[Attribute, ...]) -> Regular:
+    """The strings of JSON whose value has a length that attributes give."""
+    low, high = (number_of(attributes, name) for name in _LENGTHS)
+    return concat(literal('"'), repeat(EVERY_WAY.points(ALL), low or 0, high), literal('"'))
 
 
 def _single_bytes(points: CodePoints) -> Regular:
@@ -146,7 +161,7 @@ class _EbnfReader(GbnfReader):
         text = self._without_excludes(found[0])
         if text.strip("[] \t"):
             token = Token("ATTRIBUTES", text, Lines(self._text), found.start())
-            self._attributes = read_attributes(token, Source("", None))
+            self._attributes = read_attributes(token, Source("", None), {**COUNTS, **_LENGTHS})
         self._at = found.end()
         self._skip_space(newlines=True)
 
@@ -179,7 +194,8 @@ class _EbnfReader(GbnfReader):
         name, end_name = captured_names(self._attributes, self._builder.name_of(left))
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, end_name=end_name))
-        if not says_where_it_ends(self._attributes) and not self._excludes:
+        has_length = any(each.name in _LENGTHS for each in self._attributes)
+        if not says_where_it_ends(self._attributes) and not self._excludes and not has_length:
             super()._add_rule(left, alternatives)
             return
         if any(attribute.name in ("stop", "suffix") for attribute in self._attributes):
@@ -207,7 +223,9 @@ class _EbnfReader(GbnfReader):
             ended = first_ends(language)
         if ended is None:
             raise self._error("[max_chars]: look-around and json_string in a rule are not supported", rule.at)
-        return intersect(ended, complement(occurs_in(rule.excludes))) if rule.excludes else ended
+        if rule.excludes:
+            ended = intersect(ended, complement(occurs_in(rule.excludes)))
+        return intersect(ended, _strings_of(rule.attributes)) if rule.has_length else ended
 
     def _before_finishing(self) -> None:
         """Give rules that are made of others, and say where they end or what they do not hold, their languages."""
@@ -219,8 +237,8 @@ class _EbnfReader(GbnfReader):
             lambda left, language: self._ended(self._ended_rules[left][1], language),
         )
         for left, (_, rule) in self._ended_rules.items():
-            if rule.is_lazy and rules.refers_to_itself(left):
-                raise self._error("a [lazy] rule cannot be part of itself", rule.at)
+            if (rule.is_lazy or rule.has_length) and rules.refers_to_itself(left):
+                raise self._error(f"a [{rule.shown}] rule cannot be part of itself", rule.at)
             try:
                 language = rules.language(left)
             except NotRegularError as error:

@@ -139,6 +139,22 @@ def test_regexes_over_bytes(pattern: str, bytewise: bytes) -> None:
         assert (matcher.accept_bytes(word) and matcher.is_accepting()) == (whole.fullmatch(word) is not None), word
 
 
+@pytest.mark.parametrize("bounds", [(0, 0), (1, 2), (2, None), (0, 1)])
+def test_lengths_of_json_strings(bounds: tuple[int, int | None]) -> None:
+    low, high = bounds
+    said = f"json_string_min_length={low}" + (f", json_string_max_length={high}" if high is not None else "")
+    rules = 'body ::= ([ab] | "\\\\" ("n" | "u" ("0061" | "d83d" | "de00")) | "é")*'
+    compiled = COMPILER.compile(Grammar.from_ebnf(f'root ::= "[" it "]"\nit[{said}] ::= "\\"" body "\\""\n{rules}'))
+    parts = ("a", "b", "\\n", "\\u0061", "\\ud83d\\ude00", "é")
+    for length in range(4):
+        for chosen in itertools.product(parts, repeat=length):
+            matcher = Matcher(compiled)
+            fits = matcher.accept_bytes(f'["{"".join(chosen)}"]'.encode()) and matcher.is_accepting()
+            assert fits == (low <= length <= (3 if high is None else high))
+    # Half of a surrogate pair is no text.
+    assert not Matcher(compiled).accept_bytes(b'["\\ud83da')
+
+
 @pytest.mark.parametrize("others", ["", "max_chars=4", 'capture="it"', 'max_chars=4, capture="it"'])
 def test_excluded_texts(others: str) -> None:
     most = 4 if "max_chars" in others else 5
