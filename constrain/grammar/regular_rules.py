@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.regular import EMPTY, Regular, concat, repeat, union
+from constrain.limits import spend
 
 MOST_IN_A_CIRCLE = 24
 """The solution can grow exponentially with the number of rules, so there are few."""
@@ -101,6 +102,7 @@ class RegularRules:
         users: dict[Symbol, set[Symbol]] = {}
         todo, seen = [symbol], {symbol}
         while todo:
+            spend()
             left = todo.pop()
             for right in self._rights.get(left, ()):
                 for each in right:
