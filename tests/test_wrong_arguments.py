@@ -130,3 +130,25 @@ def test_the_choice_of_a_tool_as_requests_have_it(choice: dict[str, Any], same: 
     as_name = Grammar.from_tools(tools, style="qwen3", tool_choice=same)
     compiler = GrammarCompiler(BYTES)
     assert compiler.compile(as_object) is compiler.compile(as_name)
+
+
+@pytest.mark.parametrize("inner", [True, False])
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_only_some_tools_are_allowed_as_requests_have_it(inner: bool, mode: str) -> None:
+    tools = [{"name": name, "parameters": {"type": "object"}} for name in ("look", "listen", "speak")]
+    refs = [{"type": "function", "function": {"name": name}} for name in ("speak", "look")]
+    flat = [{"type": "function", "name": name} for name in ("speak", "look")]
+    allowed: dict[str, Any] = {"mode": mode, "tools": refs} if inner else {"mode": mode, "tools": flat}
+    choice = {"type": "allowed_tools", **({"allowed_tools": allowed} if inner else allowed)}
+    compiler = GrammarCompiler(BYTES)
+    some = compiler.compile(Grammar.from_tools(tools, style="qwen3", tool_choice=choice, reasoning=False))
+    assert some is not compiler.compile(Grammar.from_tools(tools, style="qwen3", tool_choice=mode, reasoning=False))
+    again = constrain.CompiledGrammar.from_bytes(some.to_bytes(), BYTES)
+    for name, fits in (("look", True), ("listen", False), ("speak", True)):
+        for each in (some, again):
+            matcher = constrain.Matcher(each)
+            assert matcher.accept_bytes(f'<tool_call>\n{{"name": "{name}", "arg'.encode()) == fits
+    assert constrain.Matcher(some).accept_bytes(b"Hm.") == (mode == "auto")
+    refs[0]["function"] = flat[0]["name"] = "none"  # type: ignore[assignment]
+    with pytest.raises(constrain.ConstrainError, match="tool_choice"):
+        Grammar.from_tools(tools, style="qwen3", tool_choice=choice)

@@ -11,11 +11,13 @@ hold ``_``, there are more escapes, and
     key  ::= "a" (= "b")                                        # look-ahead: a hint about what follows, no rule
 
 Regexes are read as XGrammar does: ``.`` matches line ends unless ``flags`` says otherwise, and case is that of ASCII.
+With ``byte_mode=true`` they are about bytes, which need not be UTF-8.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from constrain.errors import GrammarError
@@ -23,11 +25,14 @@ from constrain.grammar.captures import CaptureRule
 from constrain.grammar.free_text import text_without, write_text_through
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
+from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
 from constrain.grammar.lark.attributes import (
+    COUNTS,
     Attribute,
     captured_names,
     most_characters,
     most_tokens,
+    number_of,
     read_attributes,
     says_where_it_ends,
     temperature_of,
@@ -38,10 +43,11 @@ from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, complement, intersect, literal, repeat, union
+from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
+from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.substrings import occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import encode, negate, normalize
+from constrain.grammar.utf8 import ALL, CodePoints, encode, negate, normalize
 
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
@@ -51,12 +57,48 @@ _SPACE = r"(?:[ \t\r\n]|#[^\r\n]*(?![^\r\n]))*"
 _ATTRIBUTES = re.compile(r'\[(?:"(?:\\[^\n]|[^"\\\n])*"|[^\]"\n])*\]')
 _RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:{_ATTRIBUTES.pattern}{_SPACE})?::=")
 _EXCLUDES = re.compile(r"\bexcludes[ \t]*=[ \t]*(?=\()")
+_LENGTHS = dict.fromkeys(("json_string_min_length", "json_string_max_length"), "characters")
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
+# An escape, a set, or a character.
+_UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _INTEGER = re.compile(r"\d{1,9}(?![\w.])")
 # What stands in a JSON string as it is.
 _PLAIN = encode(negate(normalize([(0, 0x1F), (ord('"'), ord('"')), (ord("\\"), ord("\\"))])))
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """What a rule says of where it ends, and of what it does not hold; ``at`` is its place."""
+
+    attributes: tuple[Attribute, ...]
+    excludes: tuple[str, ...]
+    at: int
+
+    @property
+    def is_lazy(self) -> bool:
+        return any(each.name == "lazy" for each in self.attributes)
+
+    @property
+    def shown(self) -> str:
+        names = (each.name for each in self.attributes if says_where_it_ends((each,)) or each.name in _LENGTHS)
+        return next(names, "excludes")
+
+    @property
+    def has_length(self) -> bool:
+        return any(each.name in _LENGTHS for each in self.attributes)
+
+
+def _strings_of(attributes: tuple[Attribute, ...]) -> Regular:
+    """The strings of JSON whose value has a length that attributes give."""
+    low, high = (number_of(attributes, name) for name in _LENGTHS)
+    return concat(literal('"'), repeat(EVERY_WAY.points(ALL), low or 0, high), literal('"'))
+
+
+def _single_bytes(points: CodePoints) -> Regular:
+    """Code points that are bytes, each as that byte."""
+    return byte_set(byte for first, last in points for byte in range(first, min(last, 255) + 1))
 
 
 class _Rule(str):
@@ -101,6 +143,8 @@ class _EbnfReader(GbnfReader):
         super().__init__(text)
         self._attributes: tuple[Attribute, ...] = ()
         self._excludes: tuple[str, ...] = ()
+        self._ended_rules: dict[Symbol, tuple[Symbol, _Ended]] = {}
+        self._cuts: dict[Regular, Regular] = {}
 
     # -- rules -----------------------------------------------------------------------------------
 
@@ -117,7 +161,7 @@ class _EbnfReader(GbnfReader):
         text = self._without_excludes(found[0])
         if text.strip("[] \t"):
             token = Token("ATTRIBUTES", text, Lines(self._text), found.start())
-            self._attributes = read_attributes(token, Source("", None))
+            self._attributes = read_attributes(token, Source("", None), {**COUNTS, **_LENGTHS})
         self._at = found.end()
         self._skip_space(newlines=True)
 
@@ -150,7 +194,8 @@ class _EbnfReader(GbnfReader):
         name, end_name = captured_names(self._attributes, self._builder.name_of(left))
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, end_name=end_name))
-        if not says_where_it_ends(self._attributes) and not self._excludes:
+        has_length = any(each.name in _LENGTHS for each in self._attributes)
+        if not says_where_it_ends(self._attributes) and not self._excludes and not has_length:
             super()._add_rule(left, alternatives)
             return
         if any(attribute.name in ("stop", "suffix") for attribute in self._attributes):
@@ -160,21 +205,45 @@ class _EbnfReader(GbnfReader):
         texts = [items[0] if len(items) == 1 else None for items in alternatives]
         languages = [text.language for text in texts if isinstance(text, Text)]
         empty = [literal("") for items in alternatives if not items]
-        if len(languages) + len(empty) < len(alternatives):
-            name = self._attributes[0].name if self._attributes else "excludes"
-            raise self._error(f"a [{name}] rule has to be made of text alone, without other rules", self._at)
-        language, is_lazy = union(*languages, *empty), any(each.name == "lazy" for each in self._attributes)
-        most = most_characters(self._attributes)
+        rule = _Ended(self._attributes, self._excludes, self._defined_at[self._builder.name_of(left)])
+        if len(languages) + len(empty) == len(alternatives):
+            self._builder.add(left, (self._builder.lexeme(self._ended(rule, union(*languages, *empty))),))
+            return
+        body = self._builder.nonterminal(self._builder.name_of(left))
+        super()._add_rule(body, alternatives)
+        self._ended_rules[left] = body, rule
+
+    def _ended(self, rule: _Ended, language: Regular) -> Regular:
+        """The language of a rule with attributes that say where it ends, or what it does not hold."""
+        most = most_characters(rule.attributes)
         ended: Regular | None = language
         if most is not None:
-            ended = cut_after(language, most, has_first_end=is_lazy)
-        elif is_lazy:
+            ended = cut_after(language, most, has_first_end=rule.is_lazy, cuts=self._cuts)
+        elif rule.is_lazy:
             ended = first_ends(language)
         if ended is None:
-            raise self._error("[max_chars]: look-around and json_string in a rule are not supported", self._at)
-        if self._excludes:
-            ended = intersect(ended, complement(occurs_in(self._excludes)))
-        self._builder.add(left, (self._builder.lexeme(ended),))
+            raise self._error("[max_chars]: look-around and json_string in a rule are not supported", rule.at)
+        if rule.excludes:
+            ended = intersect(ended, complement(occurs_in(rule.excludes)))
+        return intersect(ended, _strings_of(rule.attributes)) if rule.has_length else ended
+
+    def _before_finishing(self) -> None:
+        """Give rules that are made of others, and say where they end or what they do not hold, their languages."""
+        if not self._ended_rules:
+            return
+        rules = RegularRules(
+            self._builder,
+            {left: body for left, (body, _) in self._ended_rules.items()},
+            lambda left, language: self._ended(self._ended_rules[left][1], language),
+        )
+        for left, (_, rule) in self._ended_rules.items():
+            if (rule.is_lazy or rule.has_length) and rules.refers_to_itself(left):
+                raise self._error(f"a [{rule.shown}] rule cannot be part of itself", rule.at)
+            try:
+                language = rules.language(left)
+            except NotRegularError as error:
+                raise self._error(f"[{rule.shown}] on a rule that is made of others: {error}", rule.at) from None
+            self._builder.add(left, (self._builder.lexeme(language),))
 
     def _look_ahead(self) -> bool:
         """Read ``(= ...)`` if it is next; it says what follows the rule, which the rules say already."""
@@ -292,13 +361,17 @@ class _EbnfReader(GbnfReader):
         return self._symbol_of(str(value))
 
     def _regex(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
-        self._check_options("Regex", options, ("json_string", "flags"), begin)
+        self._check_options("Regex", options, ("json_string", "flags", "byte_mode"), begin)
         if len(arguments) != 1 or not isinstance(arguments[0], str) or isinstance(arguments[0], _Rule):
             raise self._error("Regex() takes one string", begin)
         flags = options.get("flags", "s")
         if not isinstance(flags, str) or isinstance(flags, _Rule) or set(flags) - set("isu"):
             raise self._error('Regex: flags is a string of "i", "s" and "u"', begin)
         pattern = arguments[0]
+        if self._flag("Regex", options, "byte_mode", False, begin):
+            if "flags" in options or self._flag("Regex", options, "json_string", False, begin):
+                raise self._error("Regex: byte_mode does not go with flags and json_string", begin)
+            return Text(self._byte_regex(pattern, begin), 10, 10)
         if pattern.startswith("(?i)"):
             pattern, flags = pattern[4:], flags + "i"
         try:
@@ -308,6 +381,22 @@ class _EbnfReader(GbnfReader):
         if self._flag("Regex", options, "json_string", False, begin):
             language = intersect(language, repeat(_PLAIN))
         return Text(language, 10, 10)
+
+    def _byte_regex(self, pattern: str, begin: int) -> Regular:
+        """The language of a regex whose characters are bytes: what is not ASCII in it is its bytes."""
+
+        def spelled(found: re.Match[str]) -> str:
+            part = found[0]
+            if part[:2] in ("\\u", "\\U", "\\p", "\\P") or (len(part) > 1 and not part.isascii()):
+                reason = f"a byte regex has no characters that are not ASCII in a set or an escape, as in {part!r}"
+                raise self._error(f"in the regex: {reason}; write \\xHH", begin)
+            return part if part.isascii() else "(?:" + "".join(f"\\x{byte:02x}" for byte in part.encode()) + ")"
+
+        pattern = _UNIT.sub(spelled, pattern)
+        try:
+            return regex_code_points(pattern, flags="as", encode_char=_single_bytes)
+        except GrammarError as error:
+            raise self._error(f"in the regex: {error.reason}", begin) from None
 
     def _substring(self, arguments: list[_Value], options: dict[str, _Value], begin: int) -> Item:
         self._check_options("Substring", options, (), begin)

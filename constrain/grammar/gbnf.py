@@ -141,7 +141,11 @@ class GbnfReader:
         if start not in self._defined_at:
             known = ", ".join(list(self._defined_at)[:8]) or "no rules"
             raise self._error(f'the start rule "{start}" is not defined (defined are: {known})', 0)
+        self._before_finishing()
         return self._builder.finish(self._rules[start], (), partial(_late_error, self._text, self._defined_at))
+
+    def _before_finishing(self) -> None:
+        """What is to be done when all rules are there."""
 
     def _rule(self) -> None:
         begin = self._at

@@ -477,7 +477,8 @@ class Grammar:
             The syntax: ``"llama3"``, ``"qwen3"``, ``"hermes"``, ``"deepseek_v3"``, ...; an error lists all.
         tool_choice : str or dict
             ``"auto"``: text, with calls in it.  ``"required"``: calls and no text.  ``"none"``: text.  Or the name of a
-            tool: one call of it.  The objects that requests in OpenAI's and Anthropic's JSON have for these do as well.
+            tool: one call of it.  The objects that requests in OpenAI's and Anthropic's JSON have for these do as well,
+            and OpenAI's ``allowed_tools``, which names those of the tools that may be called.
         parallel : bool
             Whether there may be several calls.
         reasoning : bool
@@ -509,7 +510,7 @@ class Grammar:
         from constrain.grammar.tools.front_end import choice_of, from_tools
 
         with _reading(time_limit):
-            choice = choice_of(tool_choice)
+            choice, allowed = choice_of(tool_choice)
             tools = list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, dict)) else tools
             if isinstance(special_tokens, Iterable) and not isinstance(special_tokens, str):
                 special_tokens = tuple(special_tokens)
@@ -523,11 +524,22 @@ class Grammar:
                 property_order=property_order,
                 closed=closed,
                 special_tokens=special_tokens,
+                allowed=allowed,
             )
             text = _json_of(tools)
             # A number is written out: 1 and True are the same key.
             thoughts = reasoning if isinstance(reasoning, bool) else str(reasoning)
-            options = style, choice, parallel, thoughts, reasoning_begun, property_order, closed, special_tokens
+            options = (
+                style,
+                choice,
+                parallel,
+                thoughts,
+                reasoning_begun,
+                property_order,
+                closed,
+                special_tokens,
+                allowed,
+            )
             return cls(ir, None if text is None else ("tools", text, *options))
 
     @classmethod

@@ -366,6 +366,18 @@ class GrammarBuilder:
         if symbol in self._limited:
             self._limited[twin] = self._limited[symbol]
 
+    def is_marked(self, symbol: Symbol) -> bool:
+        """Whether a symbol is more than the language of its texts."""
+        marks = (
+            self._captures,
+            self._temperatures,
+            self._skips,
+            self._limited,
+            self._token_lexemes,
+            self._distinct_keys,
+        )
+        return any(symbol in each for each in marks)
+
     def twin(self, symbol: Symbol) -> Symbol:
         """Another symbol like this one: a lexeme of the same language, or a nonterminal without productions."""
         if symbol >= 0:

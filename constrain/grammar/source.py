@@ -34,8 +34,12 @@ def _structural_tag(tag: Any, *, time_limit: Any) -> Grammar:
 
 
 def _tools(tools: Any, *options: Any, time_limit: Any) -> Grammar:
-    names = "style tool_choice parallel reasoning reasoning_begun property_order closed special_tokens"
+    names = "style tool_choice parallel reasoning reasoning_begun property_order closed special_tokens allowed"
     named = dict(zip(names.split(), options, strict=True))
+    allowed = named.pop("allowed")
+    if allowed is not None:
+        refs = [{"type": "function", "name": name} for name in allowed]
+        named["tool_choice"] = {"type": "allowed_tools", "mode": named["tool_choice"], "tools": refs}
     if isinstance(named["reasoning"], str):
         named["reasoning"] = int(named["reasoning"])
     return Grammar.from_tools(json.loads(tools), time_limit=time_limit, **named)

@@ -119,6 +119,42 @@ def test_look_ahead_and_attributes() -> None:
     assert Grammar.from_ebnf(text).ir.captures
 
 
+@pytest.mark.parametrize(
+    ("pattern", "bytewise"),
+    [
+        (".", b"(?s:.)"),
+        (r"\\x80|é", b"\x80|\xc3\xa9"),
+        (r"é{2}?", b"(?:\xc3\xa9){2}"),
+        (r"[^a\\x80-\\xbf]\\s?", rb"[^a\x80-\xbf]\s?"),
+        (r"\\S\\W\\D", rb"\S\W\D"),
+        (r"^[]\\]a]+$", rb"[]\]a]+"),
+    ],
+)
+def test_regexes_over_bytes(pattern: str, bytewise: bytes) -> None:
+    compiled = COMPILER.compile(Grammar.from_ebnf(f'root ::= Regex("{pattern}", byte_mode=true)'))
+    whole = re.compile(bytewise)
+    some = (0x61, 0x5D, 0x39, 0x20, 0x0A, 0x80, 0xA0, 0xA9, 0xBF, 0xC3, 0xFF)
+    for word in (bytes(each) for count in range(5) for each in itertools.product(some, repeat=count)):
+        matcher = Matcher(compiled)
+        assert (matcher.accept_bytes(word) and matcher.is_accepting()) == (whole.fullmatch(word) is not None), word
+
+
+@pytest.mark.parametrize("bounds", [(0, 0), (1, 2), (2, None), (0, 1)])
+def test_lengths_of_json_strings(bounds: tuple[int, int | None]) -> None:
+    low, high = bounds
+    said = f"json_string_min_length={low}" + (f", json_string_max_length={high}" if high is not None else "")
+    rules = 'body ::= ([ab] | "\\\\" ("n" | "u" ("0061" | "d83d" | "de00")) | "é")*'
+    compiled = COMPILER.compile(Grammar.from_ebnf(f'root ::= "[" it "]"\nit[{said}] ::= "\\"" body "\\""\n{rules}'))
+    parts = ("a", "b", "\\n", "\\u0061", "\\ud83d\\ude00", "é")
+    for length in range(4):
+        for chosen in itertools.product(parts, repeat=length):
+            matcher = Matcher(compiled)
+            fits = matcher.accept_bytes(f'["{"".join(chosen)}"]'.encode()) and matcher.is_accepting()
+            assert fits == (low <= length <= (3 if high is None else high))
+    # Half of a surrogate pair is no text.
+    assert not Matcher(compiled).accept_bytes(b'["\\ud83da')
+
+
 @pytest.mark.parametrize("others", ["", "max_chars=4", 'capture="it"', 'max_chars=4, capture="it"'])
 def test_excluded_texts(others: str) -> None:
     most = 4 if "max_chars" in others else 5
@@ -139,6 +175,36 @@ def test_excluded_texts(others: str) -> None:
         *("acaa", "acba", "acbb", "bcaa", "bcba", "bcbb"),
     }
     assert language('root[lazy, excludes=("b")] ::= [ab]* "c"', "abc", 3) == {"c", "ac", "aac"}
+    lazy = 'root ::= head [ab]\nhead[lazy] ::= text end\ntext ::= [abc] text | ""\nend ::= "c" | "bb" end'
+    assert language(lazy, "abc", 4) == matches("[ab]*c[ab]", "abc", 4)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        '[ab]* | [ab]* "c" two body\ntwo ::= [ab] | "c" [ab]{2}',
+        'body "a" | body two | "c"\ntwo ::= "ab" | body_free\nbody_free ::= "b" body_free | "c"',
+        'two+ | other{1,2}\ntwo ::= "ab" | "c" other\nother ::= "a" two | "b"',
+        '"" | Regex("[ab]c?") body',
+        'two* "a"\ntwo[excludes=("bb")] ::= [a-c] two | "b"',
+    ],
+)
+@pytest.mark.parametrize("others", ["", ", max_chars=3"])
+def test_excluded_texts_of_rules_that_are_made_of_others(rules: str, others: str) -> None:
+    every = language(f"root ::= body\nbody ::= {rules}", "abc", 7)
+    free = {word for word in every if "ab" not in word and "cc" not in word}
+    if others:
+        free = {word[:3] for word in every if "ab" not in word[:3] and "cc" not in word[:3]}
+    if others and "[excludes" in rules:
+        with pytest.raises(GrammarError, match=r"\[max_chars\]"):
+            Grammar.from_ebnf(f'root[excludes=("ab"){others}] ::= {rules}')
+        return
+    found = language(f'root ::= body\nbody[excludes=("ab", "cc"){others}] ::= {rules}', "abc", 6)
+    assert found == {word for word in free if len(word) <= 6}
+    assert found
+    # It is the same as if what follows were no part of it.
+    behind = language(f'root ::= body "ab"\nbody[excludes=("ab", "cc"){others}] ::= {rules}', "abc", 6)
+    assert behind == {word + "ab" for word in free if len(word) <= 4}
 
 
 @pytest.mark.parametrize(
@@ -147,10 +213,34 @@ def test_excluded_texts(others: str) -> None:
         ('root[excludes=("a", "")] ::= [a]', "line 1, column 6: [excludes] takes strings that are not empty"),
         ("root[excludes=(a)] ::= [a]", "line 1, column 6: [excludes]: strings are expected"),
         ('root[excludes=("a"), lazi] ::= [a]', "line 1, column 22: [lazi]: there is no such attribute"),
-        ('root[excludes=("a")] ::= [a] root?', "line 1, column 35: a [excludes] rule has to be made of text alone"),
+        (
+            'root[excludes=("a")] ::= "(" root ")" | "b"',
+            "line 1, column 1: [excludes] on a rule that is made of others: its rules refer to each other with text on",
+        ),
+        (
+            'root ::= r\nr[excludes=("a")] ::= x*\nx[capture] ::= "b"',
+            'line 2, column 1: [excludes] on a rule that is made of others: "x" in it is',
+        ),
+        (
+            'root[excludes=("a"), capture] ::= [ab] root | ""',
+            "line 1, column 1: [excludes] on a rule that is made of others: rules that refer",
+        ),
+        (
+            'root[excludes=("a")] ::= [ab] r\nr[excludes=("b")] ::= root | ""',
+            'line 1, column 1: [excludes] on a rule that is made of others: "r" refers',
+        ),
         ("root ::= Regex()", "line 1, column 10: Regex() takes one string"),
         ('root ::= Regex("a", x=1)', "line 1, column 10: Regex: there is no option 'x'"),
         ('root ::= Regex("a", flags="m")', "line 1, column 10: Regex: flags is a string of"),
+        ('root ::= Regex("[é]", byte_mode=true)', "line 1, column 10: in the regex: a byte regex has no characters"),
+        (
+            'root ::= Regex("\\\\p{L}", byte_mode=true)',
+            "line 1, column 10: in the regex: a byte regex has no characters",
+        ),
+        (
+            'root ::= Regex("a", byte_mode=true, flags="i")',
+            "line 1, column 10: Regex: byte_mode does not go with flags",
+        ),
         ('root ::= Regex("(")', "line 1, column 10: in the regex: "),
         ('root ::= Regex("a"', "line 1, column 10: the parentheses of this Regex are never closed"),
         ("root ::= Substring(1)", "line 1, column 10: Substring: strings are expected"),
@@ -164,12 +254,16 @@ def test_excluded_texts(others: str) -> None:
         ('root ::= "a" (="b"', 'line 1, column 14: this "(=" is never closed'),
         (
             'root[max_chars=3] ::= Regex("a", json_string=true)',
-            "line 1, column 51: [max_chars]: look-around and json_string",
+            "line 1, column 1: [max_chars]: look-around and json_string",
         ),
         ('root[capture="a]] ::= "b"', "line 1, column 5: these attributes"),
         ("root[max_tokens=3] ::= [a] root?", "line 1, column 1: [max_tokens]: the rule holds itself"),
         ("root[min_tokens=3] ::= [a]*", "line 1, column 6: [min_tokens]: least numbers of tokens"),
-        ("root[lazy] ::= a\na ::= [b]", "line 2, column 1: a [lazy] rule has to be made of text alone"),
+        ('root[lazy] ::= a\na ::= [b] root | "c"', "line 1, column 1: a [lazy] rule cannot be part of itself"),
+        (
+            'root[lazy] ::= a "c"\na ::= "(" a ")" | ""',
+            "line 1, column 1: [lazy] on a rule that is made of others",
+        ),
         ('root ::= "a" ; "b"', "line 1, column 14: unexpected ';'"),
     ],
 )

@@ -46,6 +46,25 @@ def test_captures_and_ends() -> None:
         matcher.reset()
 
 
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        '"a" inner\ninner: /[aé>]*/',
+        '"a" inner "é"\ninner[max_chars=2]: /[a>]*>é/',
+        'inner r | "é"\ninner: "a" | ">" ">"',
+        '%structural_tag {"format": {"type": "any_text", "excludes": [">"]}} "é>"?',
+        '%lark { start: (%regex {"substring_chars": "aé"})* ">" }',
+    ],
+)
+def test_a_rule_of_others_is_over_after_so_many_characters(most: int, rules: str) -> None:
+    every = read(f"start: r\nr: {rules}")
+    texts = [word for word in LONG if fits(every, word)]
+    cut = read(f'start: r "!"\nr[max_chars={most}]: {rules}')
+    expected = {text[:most] for text in texts}
+    assert {word for word in WORDS if fits(cut, word + "!")} == expected
+
+
 def test_no_limit() -> None:
     assert fits(read("start[max_chars=2147483647]: /a*/"), "a" * 50)
     ebnf = constrain.Grammar.from_ebnf('root ::= r "!"\nr[max_chars=2] ::= [a-z]*')
@@ -57,7 +76,14 @@ def test_no_limit() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("start: r\nr[max_chars=2]: s\ns: /a/", r"\[max_chars\]: the rule \"r\" .* terminals alone"),
+        (
+            'start: r\nr[max_chars=2]: "a" r "b" | "c"',
+            r"\[max_chars\]: the rule \"r\" is made of others: .* not regular",
+        ),
+        ("start: r\nr[max_chars=2]: s\ns[capture]: /a/", r"\[max_chars\]: .* \"s\" in it is more than its text"),
+        ("start: r\nr[max_chars=2]: s\ns[lazy]: /a*b/", r"\[max_chars\]: .* \"s\" in it is more than its text"),
+        ('start: r\nr[max_chars=2]: s\ns: /a/\n%ignore " "', r"\[max_chars\]: the rule \"r\" .* terminals alone"),
+        ("start: r\nr[max_chars=9]: %json {}", r"\[max_chars\]: the rule \"r\" is made of others"),
         ("start: r\nr[max_chars=2]: A & B\nA: /a*/\nB: /(aa)*/", r"\[max_chars\]: .*not supported"),
         ('start: r\nr[max_chars="2"]: /a/', r"\[max_chars\] takes a number"),
         ("start: r\nr[max_chars]: /a/", r"\[max_chars\] takes a number"),

@@ -156,6 +156,37 @@ def calls_of(style: str) -> list[Call]:
     return [PARIS] if style == "harmony" else [PARIS, UTC]
 
 
+@pytest.mark.parametrize(
+    ("style", "before"),
+    [
+        ("deepseek_v3.2", "\n\n"),
+        ("deepseek_v4", "\n\n"),
+        ("deepseek_v4.1", "\n\n"),
+        ("minimax_m2", "\n"),
+        ("glm4.5", "\n"),
+        ("qwen3", ""),
+    ],
+)
+def test_a_turn_without_text_begins_as_its_template_writes_it(style: str, before: str) -> None:
+    text = before + WRITTEN[style]
+    for choice in ("auto", "required"):
+        assert fits(compiled(style, tool_choice=choice, reasoning=False), text)
+    required = compiled(style, tool_choice="required")
+    thoughts = STYLES[style].reasoning
+    assert thoughts is not None
+    after = "" if thoughts.after == before else thoughts.after
+    for begin in (thoughts.begin, "") if thoughts.is_open else (thoughts.begin,):
+        turn = f"{begin}Hm.{thoughts.end}{after}{text}"
+        assert fits(required, turn)
+        assert parse(turn, style, [WEATHER, TIME]).calls == [PARIS, UTC]
+        assert not fits(required, turn.replace(text, "\n" + text))
+    for wrong in ("\n" + text, "." + text, before):
+        assert not fits(compiled(style, tool_choice="required", reasoning=False), wrong)
+    budget = compiled(style, tool_choice="required", reasoning=40)
+    assert fits(budget, f"{thoughts.begin}Hm.{thoughts.end}{after}{text}")
+    assert fits(budget, text) == (not thoughts.is_open)
+
+
 def test_every_style_is_looked_at() -> None:
     assert set(WRITTEN) == set(STYLES)
     assert set(ALIASES.values()) <= set(STYLES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from constrain.grammar.lark.literals import token_place
@@ -20,7 +21,7 @@ _ENDS = ("lazy", "stop", "suffix", "max_chars")
 
 _OTHERS = ("capture", "stop_capture", "temperature", "max_tokens")
 
-_COUNTS = {"max_chars": "characters", "max_tokens": "tokens"}
+COUNTS = {"max_chars": "characters", "max_tokens": "tokens"}
 
 _REFUSED = {
     "min_tokens": "least numbers of tokens of a part of a text",
@@ -43,8 +44,8 @@ class Attribute:
     value: Token | None
 
 
-def read_attributes(token: Token, source: Source) -> tuple[Attribute, ...]:
-    """The attributes of a rule.
+def read_attributes(token: Token, source: Source, counts: Mapping[str, str] = COUNTS) -> tuple[Attribute, ...]:
+    """The attributes of a rule; ``counts`` are those that take a number, and what they count.
 
     Raises
     ------
@@ -64,8 +65,8 @@ def read_attributes(token: Token, source: Source) -> tuple[Attribute, ...]:
             raise source.error(f"[{name}] is there twice", place)
         if name in _REFUSED:
             raise source.error(f"[{name}]: {_REFUSED[name]} are not supported", place)
-        if name not in _ENDS and name not in _OTHERS:
-            known = ", ".join((*_ENDS, *_OTHERS))
+        if name not in _ENDS and name not in _OTHERS and name not in counts:
+            known = ", ".join(dict.fromkeys((*_ENDS, *_OTHERS, *counts)))
             raise source.error(f"[{name}]: there is no such attribute (there are {known})", place)
         value = _value(item, token)
         if name == "lazy" and value is not None:
@@ -74,8 +75,8 @@ def read_attributes(token: Token, source: Source) -> tuple[Attribute, ...]:
             raise source.error(f'[{name}] takes a string, a regex or a terminal, as in [{name}="<end>"]', place)
         if name == "suffix" and value == '""':
             raise source.error("[suffix] cannot be empty", place)
-        if name in _COUNTS and (value is None or not value.isdigit() or value.type != "NUMBER"):
-            raise source.error(f"[{name}] takes a number of {_COUNTS[name]}, as in [{name}=80]", place)
+        if name in counts and (value is None or not value.isdigit() or value.type != "NUMBER"):
+            raise source.error(f"[{name}] takes a number of {counts[name]}, as in [{name}=80]", place)
         if name == "temperature" and not _is_temperature(value):
             raise source.error("[temperature] takes a number of at least 0, as in [temperature=0.7]", place)
         if name in ("capture", "stop_capture") and not _is_capture_name(value, name):
@@ -86,7 +87,7 @@ def read_attributes(token: Token, source: Source) -> tuple[Attribute, ...]:
         raise source.error("[stop_capture] needs [stop] or [suffix] beside it", token)
     if "stop" in found and "suffix" in found:
         raise source.error("[stop] and [suffix] cannot stand on one rule", token)
-    return tuple(found[name] for name in (*_ENDS, *_OTHERS) if name in found)
+    return tuple(found[name] for name in dict.fromkeys((*_ENDS, *_OTHERS, *counts)) if name in found)
 
 
 def says_where_it_ends(attributes: tuple[Attribute, ...]) -> bool:
@@ -94,14 +95,19 @@ def says_where_it_ends(attributes: tuple[Attribute, ...]) -> bool:
     return any(each.name in _ENDS for each in attributes)
 
 
+def number_of(attributes: tuple[Attribute, ...], name: str) -> int | None:
+    """The number that an attribute gives."""
+    return next((int(str(each.value)) for each in attributes if each.name == name), None)
+
+
 def most_characters(attributes: tuple[Attribute, ...]) -> int | None:
     """The number that ``max_chars`` gives."""
-    return next((int(str(each.value)) for each in attributes if each.name == "max_chars"), None)
+    return number_of(attributes, "max_chars")
 
 
 def most_tokens(attributes: tuple[Attribute, ...]) -> int | None:
     """The number that ``max_tokens`` gives."""
-    return next((int(str(each.value)) for each in attributes if each.name == "max_tokens"), None)
+    return number_of(attributes, "max_tokens")
 
 
 def temperature_of(attributes: tuple[Attribute, ...]) -> float | None:

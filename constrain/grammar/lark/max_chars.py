@@ -3,6 +3,7 @@
     name[max_chars=3]: /[a-z]+!/            a! ab! abc
 
 As a language: the texts of the rule of at most N characters, and the beginnings of its texts that have just N.
+Beginnings are of whole characters.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from constrain.grammar.regular import (
     EMPTY,
     EPSILON,
     ByteSet,
+    Complement,
     Concat,
+    Intersect,
     Literal,
     Regular,
     Repeat,
@@ -35,7 +38,9 @@ _CHARACTER = encode(ALL)
 _ANY_BYTES = repeat(byte_range(0, 255))
 
 
-def cut_after(language: Regular, most: int, *, has_first_end: bool) -> Regular | None:
+def cut_after(
+    language: Regular, most: int, *, has_first_end: bool, cuts: dict[Regular, Regular] | None = None
+) -> Regular | None:
     """What a rule with this language is that is over after ``most`` characters; None if that cannot be said.
 
     Parameters
@@ -44,21 +49,41 @@ def cut_after(language: Regular, most: int, *, has_first_end: bool) -> Regular |
     most : int
     has_first_end : bool
         Whether the rule ends at its first end too.
+    cuts : dict, optional
+        The beginnings of what other rules are that are cut, which may be parts of this one; this one's are added.
     """
+    cuts = {} if cuts is None else cuts
     if most >= UNLIMITED:
         return first_ends(language) if has_first_end else language
-    beginnings = _beginnings(language)
+    beginnings = _beginnings(language, cuts)
     if beginnings is None:
         return None
     cut = intersect(beginnings, repeat(_CHARACTER, most, most))
     if has_first_end:
         cut = intersect(cut, complement(concat(language, _ANY_BYTES)))
         language = first_ends(language)
-    return union(intersect(language, repeat(_CHARACTER, 0, most)), cut)
+    found = union(intersect(language, repeat(_CHARACTER, 0, most)), cut)
+    if not has_first_end:
+        # Whatever is no longer can be gone on with until it is over.
+        cuts[found] = intersect(beginnings, repeat(_CHARACTER, 0, most))
+    return found
 
 
-def _beginnings(language: Regular) -> Regular | None:
-    """All beginnings of the strings of a language, with themselves; None for intersections and complements."""
+def _holds_its_beginnings(language: Regular) -> bool:
+    """Whether all beginnings of its strings are in the language, as far as can be seen."""
+    if isinstance(language, Intersect):
+        return all(map(_holds_its_beginnings, language.parts))
+    if isinstance(language, Complement):
+        return isinstance(language.item, Concat) and language.item.parts[-1] == _ANY_BYTES
+    return isinstance(language, Repeat) and language.low == 0 and language.item == _CHARACTER
+
+
+def _beginnings(language: Regular, cuts: dict[Regular, Regular]) -> Regular | None:
+    """All beginnings of the strings of a language, with themselves; None for most intersections and complements."""
+    if language in cuts:
+        return cuts[language]
+    if _holds_its_beginnings(language):
+        return language
     if isinstance(language, Literal):
         found: Regular = EPSILON
         for byte in reversed(language.data):
@@ -67,18 +92,18 @@ def _beginnings(language: Regular) -> Regular | None:
     if isinstance(language, ByteSet):
         return optional(language)
     if isinstance(language, Union):
-        parts = [_beginnings(part) for part in language.parts]
+        parts = [_beginnings(part, cuts) for part in language.parts]
         return None if None in parts else union(*(part for part in parts if part is not None))
     if isinstance(language, Concat):
         result: Regular = EMPTY
         for index, part in enumerate(language.parts):
-            inner = _beginnings(part)
+            inner = _beginnings(part, cuts)
             if inner is None:
                 return None
             result = union(result, concat(*language.parts[:index], inner))
         return result
     if isinstance(language, Repeat):
-        inner = _beginnings(language.item)
+        inner = _beginnings(language.item, cuts)
         if inner is None or language.high == 0:
             return inner and EPSILON
         return concat(repeat(language.item, 0, None if language.high is None else language.high - 1), inner)

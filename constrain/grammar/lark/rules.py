@@ -33,11 +33,12 @@ from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
 from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
-from constrain.grammar.lark.terminals import Terminals
+from constrain.grammar.lark.terminals import Terminals, first_non_terminal
 from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.lark.validate import validate
 from constrain.grammar.narrowing import Hook, narrowed
 from constrain.grammar.regular import EPSILON, Regular, concat
+from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.words import is_nullable
 
@@ -176,6 +177,8 @@ class _Shared:
         The lexemes of rules with a first end, and what they would be without it.
     closed : set of Symbol
         What is ignored, and values of schemas: they are what they are, whatever stands beside them.
+    cuts : dict of Regular to Regular
+        What rules are that are over after so many characters, and the beginnings of that.
     conventions : Conventions
         Those that the caller chose.
     """
@@ -183,6 +186,7 @@ class _Shared:
     conventions: Conventions
     ending: dict[Symbol, Regular] = field(default_factory=dict)
     closed: set[Symbol] = field(default_factory=set)
+    cuts: dict[Regular, Regular] = field(default_factory=dict)
 
 
 class _Compiler:
@@ -233,16 +237,23 @@ class _Compiler:
             self._builder.add(skip, (ignored,) if is_once else (skip, ignored))
             self._builder.skip(skip)
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
+        cut: dict[Symbol, tuple[Symbol, Definition]] = {}
         while self._todo:
             left, definition, arguments = self._todo.popleft()
             if says_where_it_ends(definition.attributes) and not _ends_with_token(definition):
-                self._builder.add(left, (self._spaced(self._ending(definition, left)),))
-                continue
-            self._capture(left, definition)
+                if not self._is_cut_alone(definition):
+                    self._builder.add(left, (self._spaced(self._ending(definition, left)),))
+                    continue
+                self._capture(left, definition)
+                cut[left] = self._builder.nonterminal(self._builder.name_of(left)), definition
+                left, _ = cut[left]
+            else:
+                self._capture(left, definition)
             names = (_NUMBER,) if definition.has_number else definition.params
             for body in definition.bodies:
                 for alternative in self._alternatives(body, dict(zip(names, arguments, strict=True))):
                     self._builder.add(left, alternative)
+        self._cut_rules(cut)
         self._builder.warnings.extend(self._terminals.warnings)
         if self._skip is None or not self._definitions.conventions.ignores_first:
             return symbol
@@ -302,9 +313,36 @@ class _Compiler:
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, body, end, end_name))
 
-    @staticmethod
-    def _cut(language: Regular, most: int, definition: Definition, *, has_first_end: bool) -> Regular:
-        found = cut_after(language, most, has_first_end=has_first_end)
+    def _is_cut_alone(self, definition: Definition) -> bool:
+        """Whether a rule that is made of others is over after so many characters, and has no other end."""
+        ends = [each.name for each in definition.attributes if says_where_it_ends((each,))]
+        return ends == ["max_chars"] and not self._ignored and first_non_terminal(definition) is not None
+
+    def _cut_rules(self, cut: dict[Symbol, tuple[Symbol, Definition]]) -> None:
+        """Give rules that are made of others, and are over after so many characters, their languages."""
+        if not cut:
+            return
+
+        def finish(left: Symbol, language: Regular) -> Regular:
+            most = most_characters(cut[left][1].attributes)
+            assert most is not None
+            return self._cut(language, most, cut[left][1], has_first_end=False)
+
+        def is_known(symbol: Symbol) -> bool:
+            return not any(symbol in each for each in (self._shared.ending, self._narrowed, self._builder.unfolded))
+
+        bodies = {left: body for left, (body, _) in cut.items()}
+        rules = RegularRules(self._builder, bodies, finish, is_known)
+        for left, (_, definition) in cut.items():
+            try:
+                language = rules.language(left)
+            except NotRegularError as error:
+                reason = f'[max_chars]: the rule "{definition.name}" is made of others: {error}'
+                raise definition.source.error(reason, definition.token) from None
+            self._builder.add(left, (self._builder.lexeme(language, definition.name),))
+
+    def _cut(self, language: Regular, most: int, definition: Definition, *, has_first_end: bool) -> Regular:
+        found = cut_after(language, most, has_first_end=has_first_end, cuts=self._shared.cuts)
         if found is None:
             raise definition.source.error(
                 f'[max_chars]: the rule "{definition.name}" has look-around, "&" or "~" in it, which is not supported',

@@ -122,16 +122,14 @@ class Terminals:
         GrammarError
             If a part of it is no terminal.
         """
-        for body in definition.bodies:
-            for tree in subtrees_of(body.tree):
-                if tree.data in ("nonterminal", "template_usage", "special", "parametric") or (
-                    tree.data == "block" and str(tree.children[0]) != "%regex"
-                ):
-                    raise body.source.error(
-                        f'[{definition.attributes[0].name}]: the rule "{definition.name}" names its end, so it has '
-                        "to be made of terminals alone",
-                        tree,
-                    )
+        found = first_non_terminal(definition)
+        if found is not None:
+            source, tree = found
+            raise source.error(
+                f'[{definition.attributes[0].name}]: the rule "{definition.name}" names its end, so it has '
+                "to be made of terminals alone",
+                tree,
+            )
         for name in terminal_references(definition):
             self.named(name)
         part = self._compile(definition, None)
@@ -340,6 +338,17 @@ class Terminals:
                 if dependency not in self._joined:
                     self._joined[dependency] = self._join(self._definitions.by_name[dependency])
         return self._joined[name]
+
+
+def first_non_terminal(definition: Definition) -> tuple[Source, Node] | None:
+    """The first part of a rule that is no terminal, with where it stands."""
+    for body in definition.bodies:
+        for tree in subtrees_of(body.tree):
+            if tree.data in ("nonterminal", "template_usage", "special", "parametric") or (
+                tree.data == "block" and str(tree.children[0]) != "%regex"
+            ):
+                return body.source, tree
+    return None
 
 
 def terminal_references(definition: Definition) -> list[str]:

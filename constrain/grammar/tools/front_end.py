@@ -48,6 +48,7 @@ def from_tools(
     property_order: PropertyOrder = "schema",
     closed: bool = True,
     special_tokens: Iterable[str] = (),
+    allowed: tuple[str, ...] | None = None,
 ) -> GrammarIR:
     """The grammar of a turn in which a model may call tools; see :meth:`constrain.Grammar.from_tools`."""
     chosen = style_named(style, reasoning_begun)
@@ -58,7 +59,7 @@ def from_tools(
     if not isinstance(reasoning, int) or (reasoning is not True and reasoning < 0):
         raise ConstrainError(f"reasoning must be a boolean or a number of tokens, not {reasoning!r}")
     has_budget = not isinstance(reasoning, bool) and reasoning > 0 and chosen.reasoning is not None
-    found = read_tools(tools)
+    found = _allowed(read_tools(tools), allowed)
     names = _names_of_tokens(special_tokens, chosen, found)
     try:
         with paused_collection():
@@ -98,6 +99,16 @@ def style_named(style: str | ToolStyle, reasoning_begun: bool | None = None) -> 
     return replace(known, reasoning=replace(known.reasoning, is_open=reasoning_begun))
 
 
+def _allowed(tools: list[Tool], names: tuple[str, ...] | None) -> list[Tool]:
+    """The tools that may be called; None: all."""
+    if names is None:
+        return tools
+    for name in names:
+        if name not in [tool.name for tool in tools]:
+            raise ConstrainError(f"tool_choice allows {name!r}, which is none of the tools")
+    return [tool for tool in tools if tool.name in names]
+
+
 def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) -> tuple[str, ...]:
     """The tokens among the marks of a style, checked."""
     is_list = isinstance(names, Iterable) and not isinstance(names, str)
@@ -115,8 +126,23 @@ def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) 
     return found
 
 
-def choice_of(tool_choice: Any) -> Any:
-    """What was chosen, without the object that requests in OpenAI's and Anthropic's JSON have around a name."""
+def choice_of(tool_choice: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """What was chosen, without the object that requests in OpenAI's and Anthropic's JSON have around it.
+
+    Also the names of the tools that are allowed, if the object names any.
+    """
+    match tool_choice:
+        case {
+            "type": "allowed_tools",
+            "allowed_tools": {"mode": "auto" | "required" as mode, "tools": list() as tools},
+        } | {"type": "allowed_tools", "mode": "auto" | "required" as mode, "tools": list() as tools}:
+            names = [_plain_choice(tool) for tool in tools]
+            if all(isinstance(name, str) for name in names):
+                return mode, tuple(names)
+    return _plain_choice(tool_choice), None
+
+
+def _plain_choice(tool_choice: Any) -> Any:
     match tool_choice:
         case {"type": "function", "function": {"name": name}} | {"type": "function" | "tool", "name": name}:
             return name
@@ -153,7 +179,9 @@ class _Turn:
         elif choice == "none" or not tools:
             body = self._text()
         elif choice == "required":
-            body = self._calls(tools, parallel)
+            body = self._calls_alone(tools, parallel)
+            if thoughts is not None and thoughts.after == self._style.before_calls:
+                thoughts = replace(thoughts, after="")
         else:
             body = self._text_and_calls(tools, parallel)
         return body if thoughts is None else Sequence("#", (self._thoughts(thoughts), body))
@@ -250,6 +278,13 @@ class _Turn:
             return self._section(tags, parallel)
         return TagsWithSeparator("#", tuple(tags), style.separator, True, not parallel or style.text is not None)
 
+    def _calls_alone(self, tools: list[Tool], parallel: bool) -> Format:
+        """Calls where there is no text before them."""
+        calls = self._calls(tools, parallel)
+        if not self._style.before_calls:
+            return calls
+        return Sequence("#", (Repeated("#", ConstString("#", self._style.before_calls), 0, 1), calls))
+
     def _section(self, tags: list[Tag], parallel: bool) -> Tag:
         section = self._style.section
         assert section is not None
@@ -291,7 +326,13 @@ class _Turn:
 def _beginnings(body: Format) -> list[str] | None:
     """What a body begins with; None if it may begin with any text."""
     if isinstance(body, Sequence):
-        return _beginnings(body.elements[0])
+        first, *rest = body.elements
+        if not isinstance(first, Repeated):
+            return _beginnings(first)
+        # A text that may be left out.
+        found = _beginnings(rest[0])
+        before = first.content.value if isinstance(first.content, ConstString) else None
+        return None if found is None or before is None else [*found, *(before + each for each in found)]
     if isinstance(body, ConstString):
         return [body.value]
     if isinstance(body, Or):
@@ -300,8 +341,8 @@ def _beginnings(body: Format) -> list[str] | None:
         parts = body.tags
     else:
         return [body.begin] if isinstance(body, Tag) and isinstance(body.begin, str) else None
-    found = [_beginnings(part) for part in parts]
-    return None if None in found else [text for texts in found if texts for text in texts]
+    every = [_beginnings(part) for part in parts]
+    return None if None in every else [text for texts in every if texts for text in texts]
 
 
 def _other_beginnings(marks: list[str]) -> str:

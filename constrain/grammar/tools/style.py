@@ -88,6 +88,8 @@ class ToolStyle:
         Without it each call stands alone in the text.
     separator : str
         Without a section: what stands between calls where there is no text.
+    before_calls : str
+        What a turn without text may begin with before its calls, behind thoughts if there are any: white space.
     reasoning : Reasoning, optional
     text : (str, str)
         What stands around free text that is not alone in the turn.  With it a turn is a text or a call (or a section).
@@ -117,6 +119,7 @@ class ToolStyle:
     arguments: str = JSON
     section: Section | None = None
     separator: str = "\n"
+    before_calls: str = ""
     reasoning: Reasoning | None = None
     text: tuple[str, str] | None = None
     text_first: bool = False

@@ -109,6 +109,7 @@ ALIASES: dict[str, str] = {
     "minimax": "minimax_m2",
     "glm4.6": "glm4.5",
     "glm4.7": "glm4.5",
+    "glm5": "glm4.5",
     "phi4-mini": "phi4",
     "granite4": "hermes",
     "nemotron3": "qwen3_coder",

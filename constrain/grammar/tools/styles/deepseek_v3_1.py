@@ -9,5 +9,5 @@ STYLE = ToolStyle(
     trigger="<｜tool▁calls▁begin｜>",
     section=Section("<｜tool▁calls▁begin｜>", "", "<｜tool▁calls▁end｜>"),
     reasoning=Reasoning("<think>", "</think>"),
-    notes="DeepSeek V3.1",
+    notes="DeepSeek V3.1 and V3.2 Exp",
 )

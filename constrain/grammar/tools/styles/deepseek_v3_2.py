@@ -9,6 +9,7 @@ STYLE = ToolStyle(
     arguments="deepseek_xml",
     trigger="<｜DSML｜function_calls>",
     section=Section("<｜DSML｜function_calls>\n", "", "</｜DSML｜function_calls>"),
+    before_calls="\n\n",
     reasoning=Reasoning("<think>", "</think>"),
     notes="DeepSeek V3.2",
 )

@@ -9,6 +9,7 @@ STYLE = ToolStyle(
     arguments="deepseek_xml",
     trigger="<｜DSML｜tool_calls>",
     section=Section("<｜DSML｜tool_calls>\n", "", "</｜DSML｜tool_calls>"),
+    before_calls="\n\n",
     reasoning=Reasoning("<think>", "</think>", "\n\n"),
     notes="DeepSeek V4",
 )

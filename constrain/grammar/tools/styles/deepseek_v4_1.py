@@ -9,6 +9,7 @@ STYLE = ToolStyle(
     arguments="deepseek_v4_1_xml",
     trigger="<｜DSML｜ calls>",
     section=Section("<｜DSML｜ calls>\n", "", "</｜DSML｜ calls>"),
+    before_calls="\n\n",
     reasoning=Reasoning("<think>", "</think>", "\n\n"),
     notes="DeepSeek V4.1",
 )

@@ -8,6 +8,7 @@ STYLE = ToolStyle(
     ends=("</tool_call>",),
     arguments="glm_xml",
     trigger="<tool_call>",
+    before_calls="\n",
     reasoning=Reasoning("<think>", "</think>", "\n", before="\n"),
-    notes="GLM 4.5, 4.6 and 4.7",
+    notes="GLM 4.5, 4.6, 4.7 and 5",
 )

@@ -9,6 +9,7 @@ STYLE = ToolStyle(
     arguments="minimax_xml",
     trigger="<minimax:tool_call>",
     section=Section("<minimax:tool_call>\n", "", "</minimax:tool_call>"),
+    before_calls="\n",
     reasoning=Reasoning("<think>\n", "</think>", "\n\n", is_open=True),
     notes="MiniMax M2",
 )
