@@ -86,13 +86,14 @@ class MaskBuffers:
         self._batch, self._threads = batch, threads
         self._buffers = [self._make_buffer(words_for(vocab_size)) for _ in range(2)]
         self._copies = self._torch.cuda.Stream(self._device) if self._has_streams else None
-        self._filling: Future[_Buffer] | None = None
+        self._filling: Future[_Buffer] | None
+        self._may_be_filling: bool
         self._renew_after_fork()
         renew_in_child(self)
 
     def _renew_after_fork(self) -> None:
         # What the parent's thread was filling is never done here.
-        self._filling = None
+        self._filling, self._may_be_filling = None, False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="constrain-mask")
 
     def _make_buffer(self, words: int) -> _Buffer:
@@ -142,6 +143,8 @@ class MaskBuffers:
             raise ConstrainError(f"there are {len(last)} tokens for {len(chosen)} matchers")
         # The buffer that was used last may still be read by the device.
         self._buffers.reverse()
+        # An interrupt may come when the thread has begun, and before that is kept.
+        self._may_be_filling = True
         self._filling = self._pool.submit(self._fill, self._buffers[0], chosen, last, rows)
 
     def _fill(self, buffer: _Buffer, matchers: list[Matcher], tokens: list[int | None], rows: list[int]) -> _Buffer:
@@ -218,13 +221,17 @@ class MaskBuffers:
         apply_to_tensor(logits, buffer.device[:height], numbers)
         if self._copies is not None:
             buffer.applied = self._torch.cuda.current_stream(self._device).record_event(buffer.applied)
-        self._filling = None
+        self._filling, self._may_be_filling = None, False
 
     def settle(self) -> None:
-        """Wait for masks that are being filled, and drop them; the matchers are the caller's again."""
-        filling, self._filling = self._filling, None
-        if filling is not None:
-            wait([filling])
+        """Wait for masks that are being filled, and drop them; the matchers are the caller's again.
+
+        After an interrupt, of this call too, another one waits for what is left.
+        """
+        if self._may_be_filling:
+            # The thread does one thing after the other.
+            wait([self._pool.submit(int)])
+        self._filling, self._may_be_filling = None, False
 
     def close(self) -> None:
         """End the thread."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,6 @@ from constrain.kernels import library
 
 def _untrack_by_ctypes() -> Callable[[Any], None]:
     """What the library does, where there is none."""
-    import ctypes
-
     untrack_one = ctypes.pythonapi.PyObject_GC_UnTrack
     untrack_one.argtypes, untrack_one.restype = [ctypes.py_object], None
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from string import ascii_letters, digits
 
 from constrain.grammar.tools.style import pieces
 
@@ -14,23 +16,27 @@ _SPACE = "[ \t\r\n]*"
 _PLACES_OF_SPACE = re.compile(r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=[\]>])(?=[\[<])")
 
 
+_NAME_SIGNS = frozenset(f"{ascii_letters}{digits}_.:/-")
+
+
 @dataclass(frozen=True)
 class _Run:
-    """A part that is not one text: its pattern, and that of its beginnings, which takes as much as it can."""
+    """A part that is not one text: its pattern, of which characters it is, how many at least, and whether of more."""
 
     pattern: str
-    beginning: re.Pattern[str]
+    signs: frozenset[str]
     least: int
+    is_endless: bool = True
 
     def __str__(self) -> str:
         return self.pattern
 
 
 _RUNS = {
-    _SPACE: _Run(_SPACE, re.compile(_SPACE), 0),
-    NAME: _Run(f"(?P<name>{NAME})", re.compile("[A-Za-z0-9_.:/-]*"), 1),
-    "[0-9]+": _Run("[0-9]+", re.compile("[0-9]*"), 1),
-    "[a-zA-Z0-9]{9}": _Run("[a-zA-Z0-9]{9}", re.compile("[a-zA-Z0-9]{0,9}"), 9),
+    _SPACE: _Run(_SPACE, frozenset(" \t\r\n"), 0),
+    NAME: _Run(f"(?P<name>{NAME})", _NAME_SIGNS, 1),
+    "[0-9]+": _Run("[0-9]+", frozenset(digits), 1),
+    "[a-zA-Z0-9]{9}": _Run("[a-zA-Z0-9]{9}", frozenset(ascii_letters + digits), 9, is_endless=False),
 }
 
 
@@ -48,7 +54,13 @@ class Mark:
     is_inside : bool
         Whether it stands in a section, where any white space may precede it.
     is_last : bool
-        Whether text may follow it: white space at its end is as in the style then.
+        Whether text may follow it: white space at its end is as in the style then; within a section there is none, as
+        what follows begins with it.
+
+    Attributes
+    ----------
+    pattern : re.Pattern
+        With the group ``name``.
     """
 
     def __init__(
@@ -67,35 +79,80 @@ class Mark:
         if is_last:
             parts = [*parts[:-1], before[len(before.rstrip()) :]] if parts[-1] is _RUNS[_SPACE] else parts
         parts = [part for part in parts if part]
-        self._parts = [part for place, part in enumerate(parts) if not place or part is not parts[place - 1]]
-        patterns = [str(part) if isinstance(part, _Run) else re.escape(part) for part in self._parts]
+        parts = [part for place, part in enumerate(parts) if not place or part is not parts[place - 1]]
+        patterns = [str(part) if isinstance(part, _Run) else re.escape(part) for part in parts]
         if behind == "":
             # Where nothing stands behind a name, it goes on as far as it can.
             patterns.append(r"(?=[^A-Za-z0-9_.:/-])")
-        self._pattern = re.compile("".join(patterns))
+        self.pattern = re.compile("".join(patterns))
+        self._make_places(parts, is_name_last=behind == "")
 
-    def match(self, text: str, at: int = 0) -> re.Match[str] | None:
-        """The mark where it stands at a place of a text, with the group ``name``."""
-        return self._pattern.match(text, at)
+    def _make_places(self, parts: list[str | _Run], *, is_name_last: bool) -> None:
+        """Number the places between characters: those before which each stands, and those that it does not lead on."""
+        self._before: dict[str, int] = {}
+        self._loops, place = 0, 1
+        for part in parts:
+            each: list[Iterable[str]] = [part.signs] * part.least if isinstance(part, _Run) else [*part]
+            if isinstance(part, _Run) and part.is_endless:
+                self._loops |= place << len(each)
+                each.append(part.signs)
+            for signs in each:
+                for sign in signs:
+                    self._before[sign] = self._before.get(sign, 0) | place
+                place <<= 1
+        # What stands before all other characters.
+        self._others = 0
+        if is_name_last:
+            self._before.update({sign: bits | place for sign, bits in self._before.items() if sign not in _NAME_SIGNS})
+            self._others, place = place, place << 1
+        self._end = place
+        self.begin = self._with_those_behind(1)
 
-    def may_go_on(self, text: str, at: int = 0) -> bool:
-        """Whether all that is there from a place on is, or may become, the mark."""
-        places = {at}
-        for part in self._parts:
-            following: set[int] = set()
-            for place in places:
-                if isinstance(part, _Run):
-                    found = part.beginning.match(text, place)
-                    assert found is not None
-                    if found.end() == len(text):
-                        return True
-                    following.update(range(place + part.least, found.end() + 1))
-                elif text.startswith(part, place):
-                    following.add(place + len(part))
-                elif part.startswith(text[place:]):
-                    return True
-            places = following
-        return len(text) in places
+    def _with_those_behind(self, places: int) -> int:
+        while (more := places | (places & self._loops) << 1) != places:
+            places = more
+        return places
+
+    def read(self, places: int, text: str, at: int) -> int:
+        """The places that a text leads to from some of the mark, as bits; none if it is not the mark."""
+        for index in range(at, len(text)):
+            if not places or places & self._end:
+                break
+            taken = places & self._before.get(text[index], self._others)
+            places = self._with_those_behind((taken & ~self._loops) << 1 | taken & self._loops)
+        return places
+
+    def is_end(self, places: int) -> bool:
+        """Whether all of the mark was read."""
+        return bool(places & self._end)
+
+
+class MarkSearch:
+    """Looks for the first of some marks that stands at a place of a text that grows; each character is read once.
+
+    Parameters
+    ----------
+    marks : sequence of Mark
+    """
+
+    def __init__(self, marks: Sequence[Mark]) -> None:
+        self.marks = marks
+        self._index, self._places, self._read = 0, marks[0].begin, 0
+
+    def look(self, text: str, at: int, *, is_whole: bool) -> tuple[re.Match[str] | None, bool]:
+        """The mark; or whether there may be one when there is more of the text."""
+        while True:
+            mark = self.marks[self._index]
+            self._places = mark.read(self._places, text, at + self._read)
+            self._read = len(text) - at
+            if mark.is_end(self._places):
+                return mark.pattern.match(text, at), False
+            if self._places and not is_whole:
+                return None, True
+            if self._index + 1 == len(self.marks):
+                return None, False
+            self._index += 1
+            self._places, self._read = self.marks[self._index].begin, 0
 
 
 def _parts(text: str) -> list[str | _Run]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
 from constrain.tools.json_values import read_json
-from constrain.tools.marks import Mark
+from constrain.tools.marks import Mark, MarkSearch
 from constrain.tools.python_calls import read_call
 from constrain.tools.xml_arguments import ArgumentReader, NotYet
 
@@ -170,6 +170,8 @@ class TurnParser:
         self._scanner: BracketScanner | None = None
         self._reading: ArgumentReader | None = None
         self._name = ""
+        # While a mark may stand where the step under way looks for it.
+        self._search: MarkSearch | None = None
         self._set_marks()
 
     def _set_marks(self) -> None:
@@ -179,6 +181,7 @@ class TurnParser:
         begins = [section.begin] if section is not None else [before for before, _ in forms]
         exact = [len(trigger) if begin.startswith(trigger) else len(pieces(begin)[0][1]) for begin in begins]
         self._starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
+        self._start = re.compile("|".join(map(re.escape, self._starts)))
         if section is None:
             self._openings = self._heads = [
                 Mark(*form, exact=length) for form, length in zip(forms, exact, strict=True)
@@ -187,9 +190,9 @@ class TurnParser:
         else:
             self._openings = [Mark(section.begin, exact=exact[0])]
             self._heads = [Mark(*form, is_inside=True) for form in forms]
-            self._ends = [Mark(end, is_inside=bool(end)) for end in style.ends]
-            self._separator = Mark(section.separator, is_inside=True)
+            self._ends = [Mark(end.rstrip(), is_inside=bool(end), is_last=True) for end in style.ends]
             self._section_end = Mark(section.end, is_inside=True, is_last=True)
+            self._behind_call = [self._section_end, Mark(section.separator, is_inside=True)]
 
     def feed(self, piece: str) -> list[Event]:
         """Read on; what the piece brought."""
@@ -219,15 +222,14 @@ class TurnParser:
         """Read a part of what may become a call."""
         self._unfinished, self._buffer = self._unfinished + self._buffer[:length], self._buffer[length:]
 
-    def _first(self, marks: Iterable[Mark], at: int = 0) -> tuple[re.Match[str] | None, bool]:
+    def _first(self, marks: Sequence[Mark], at: int = 0) -> tuple[re.Match[str] | None, bool]:
         """Of some marks the first that stands at a place in the buffer; or whether one may, when there is more."""
-        for mark in marks:
-            found = mark.match(self._buffer, at)
-            if found is not None:
-                return found, False
-            if not self._is_last and mark.may_go_on(self._buffer, at):
-                return None, True
-        return None, False
+        if self._search is None or self._search.marks is not marks:
+            self._search = MarkSearch(marks)
+        found, must_wait = self._search.look(self._buffer, at, is_whole=self._is_last)
+        if not must_wait:
+            self._search = None
+        return found, must_wait
 
     def _take(self, mark: str) -> bool:
         if self._buffer.startswith(mark):
@@ -321,19 +323,19 @@ class TurnParser:
         return True
 
     def _read_text(self) -> bool:
-        places = [place for start in self._starts if (place := self._buffer.find(start)) >= 0]
-        if not places:
-            self._say("text", len(self._buffer) - self._held(self._starts))
-            return False
-        place = min(places)
-        opening, must_wait = self._first(self._openings, place)
-        if opening is None:
+        opening, at = None, 0
+        while opening is None:
+            start = self._start.search(self._buffer, at)
+            if start is None:
+                self._say("text", len(self._buffer) - self._held(self._starts))
+                return False
+            place = start.start()
+            opening, must_wait = self._first(self._openings, place)
             if must_wait:
                 self._say("text", place)
                 return False
-            # No call as the style writes it.
-            self._say("text", place + 1)
-            return True
+            # If this is no call as the style writes it, one may begin behind it.
+            at = place + 1
         length = opening.end() - place
         self._say("text", place)
         if self._style.section is not None:
@@ -380,12 +382,13 @@ class TurnParser:
         if self._scanner is None:
             start = re.match(r"[ \t\r\n]*", self._buffer)
             assert start is not None
-            if start.end() == len(self._buffer):
+            self._go_on(start.end())
+            if not self._buffer:
                 return False
-            if self._buffer[start.end()] not in self._brackets.opening:
+            if self._buffer[0] not in self._brackets.opening:
                 return self._give_up()
-            self._scanner = BracketScanner(start.end(), self._brackets)
-            self._place, self._told = (self._reader.start if self._tells_arguments else None), start.end()
+            self._scanner = BracketScanner(0, self._brackets)
+            self._place, self._told = (self._reader.start if self._tells_arguments else None), 0
         stop = self._scanner.end(self._buffer)
         if self._place is not None:
             self._tell_arguments(len(self._buffer) if stop < 0 else stop)
@@ -434,20 +437,17 @@ class TurnParser:
         return True
 
     def _after_call(self) -> bool:
-        section = self._style.section
-        assert section is not None
-        end = self._section_end.match(self._buffer)
-        if end is not None:
-            self._buffer = self._buffer[end.end() :]
+        if not self._buffer:
+            return False
+        found, must_wait = self._first(self._behind_call)
+        if found is None:
+            return False if must_wait else self._give_up()
+        if found.re is self._section_end.pattern:
+            self._buffer = self._buffer[found.end() :]
             self._in_section, self.turn.is_complete = False, True
             self._step = self._behind_calls
             return True
-        if not self._buffer or (not self._is_last and self._section_end.may_go_on(self._buffer)):
-            return False
-        separator = self._separator.match(self._buffer)
-        if separator is None:
-            return False if not self._is_last and self._separator.may_go_on(self._buffer) else self._give_up()
-        self._go_on(separator.end())
+        self._go_on(found.end())
         self._step = self._read_head
         return True
 

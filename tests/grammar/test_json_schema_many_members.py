@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -153,3 +154,26 @@ def test_what_is_required_and_impossible_is_told() -> None:
         constrain.Grammar.from_json_schema(
             {"type": "object", "properties": properties, "required": ["name7"], "additionalProperties": False}
         )
+
+
+def test_many_schemas_of_one_member() -> None:
+    """One for another would take time in the square of their number: what they say together is found by halves."""
+    parts = [{"properties": {"k": {"type": "object", "properties": {f"p{i}": {"type": "null"}}}}} for i in range(2_000)]
+    grammar = constrain.Grammar.from_json_schema(
+        {"type": "object", "allOf": parts, "required": ["k"]}, whitespace="compact"
+    )
+    matcher = constrain.Matcher(constrain.GrammarCompiler(VOCABULARY).compile(grammar))
+    assert matcher.fork().accept_bytes(b'{"k":{"p0":null,"p1999":n')
+    assert not matcher.accept_bytes(b'{"k":{"p1999":1')
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(lambda i: {"type": "string", "pattern": f"a{i}"}, id="patterns"),
+        pytest.param(lambda i: {"type": "object", "patternProperties": {f"^{i % 9}": {"minimum": i}}}, id="keys"),
+    ],
+)
+def test_many_demands_on_one_member(part: Callable[[int], Any]) -> None:
+    parts = [{"properties": {"k": part(i)}} for i in range(3_000)]
+    constrain.Grammar.from_json_schema({"type": "object", "allOf": parts})

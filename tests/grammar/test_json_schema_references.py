@@ -124,3 +124,29 @@ def test_references_that_are_wrong(schema: Any) -> None:
 def test_circles_without_a_way_out(schema: Any) -> None:
     with pytest.raises(SchemaError, match="leads back to itself"):
         from_json_schema(schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$defs": {"a": {"$anchor": "q", "type": "integer"}, "b": {"$anchor": "q"}}, "$ref": "#q"},
+        {
+            "$defs": {"a": {"$id": "http://x.org/q"}, "b": {"$id": "http://x.org/q", "const": 1}},
+            "$ref": "http://x.org/q",
+        },
+        {"$schema": D7, "definitions": {"a": {"$id": "#q"}, "b": {"$id": "#q", "const": 1}}, "items": {"$ref": "#q"}},
+        {"$dynamicAnchor": "q", "$defs": {"a": {"$dynamicAnchor": "q", "const": 1}}, "items": {"$dynamicRef": "#q"}},
+    ],
+)
+def test_a_name_of_two_schemas(schema: Any) -> None:
+    with pytest.raises(SchemaError, match="may be either of two schemas: #"):
+        from_json_schema(schema)
+    # Where nothing refers to it, or the two are copies, it does no harm.
+    from_json_schema({**schema, "items": True} if "items" in schema else {**schema, "$ref": "#/$defs/a"})
+
+
+def test_copies_of_a_schema_with_a_name() -> None:
+    copies = [{"$anchor": "q", "type": "integer"}, {"$anchor": "q", "type": "integer"}]
+    grammar = NaiveRecognizer(from_json_schema({"$defs": {"a": copies[0], "b": copies[1]}, "$ref": "#q"}))
+    assert grammar.accepts(b"12")
+    assert not grammar.accepts(b'"12"')

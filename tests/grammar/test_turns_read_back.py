@@ -126,3 +126,45 @@ def test_white_space_behind_calls_is_text() -> None:
     assert read(f"{call} \n.", "llama3") == Turn(text=" \n.", calls=[PARIS])
     section = f"<TOOLCALL>[{call.replace('parameters', 'arguments')}]</TOOLCALL>"
     assert read(f"{section}\n", "nemotron_nano_v2", reasoning=False) == Turn(text="\n", calls=[PARIS])
+
+
+@pytest.mark.parametrize(
+    ("style", "call", "rest"),
+    [
+        ("mistral", '[TOOL_CALLS][{"name": "get_time", "arguments": {"city": "Oslo"}}', "\n\n, and"),
+        ("minimax_m1", '<tool_calls>\n{"name": "get_time", "arguments": {"city": "Oslo"}}', "\n\nand"),
+        ("command_r7b", "", " \t, and"),
+        (
+            "minimax_m3",
+            ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_time">]<]minimax[>[<city>Oslo]<]minimax[>[</city>'
+            "]<]minimax[>[</invoke>",
+            "\n\nand",
+        ),
+    ],
+)
+def test_white_space_behind_a_call_in_a_section_that_breaks_off(style: str, call: str, rest: str) -> None:
+    """It is text, as all that follows, in however many pieces it comes."""
+    if style == "command_r7b":
+        before, between = STYLES[style].forms[0]
+        call = f'{STYLES[style].section.begin}{before}get_time{between}{{"city": "Oslo"}}}}'.replace("{number}", "0")
+    assert read(call + rest, style) == Turn(text=rest, calls=[OSLO], is_complete=False)
+
+
+@pytest.mark.parametrize("style", ["hermes", "mistral", "kimi_k2", "harmony"])
+@pytest.mark.parametrize("sign", [" ", "a"])
+def test_a_mark_that_streams_is_read_once(style: str, sign: str) -> None:
+    """A name or white space of 100,000 characters: read from its beginning for each of them it would take a minute."""
+    chosen = STYLES[style]
+    before, between = chosen.forms[0]
+    begin = ("" if chosen.section is None else chosen.section.begin) + before + ("get_time" if sign == " " else "")
+    turn = begin + sign * 100_000 + between + "[".rjust(20_000) + "]"
+    parser = TurnParser(style)
+    for each in turn:
+        parser.feed(each)
+    parser.finish()
+    assert parser.turn == parse(turn, style)
+
+
+def test_a_text_full_of_what_begins_calls() -> None:
+    text = "<tool_call>f" * 100_000
+    assert parse(text, "hermes") == Turn(text=text)

@@ -16,6 +16,7 @@ from constrain.errors import ConstrainError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from constrain.integrations import mask_buffers  # noqa: E402
 from constrain.integrations.mask_buffers import MaskBuffers  # noqa: E402
 
 TOKENS = [b"</s>"] + [bytes([byte]) for byte in range(32, 127)] + [b"ab", b"ba", b'": ', b"true", b"10"]
@@ -197,3 +198,49 @@ def test_a_forked_child_has_a_thread_of_its_own(matchers: list[Matcher]) -> None
         assert child_does(work)
         assert (logits == 0).all()
         buffers.apply(logits)
+
+
+@pytest.mark.parametrize("moment", ["begin", "wait"])
+def test_an_interrupt_while_masks_are_filled(
+    matchers: list[Matcher], moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind it the matchers are the caller's only when the thread has done with them."""
+    may_go_on, has_begun = threading.Event(), threading.Event()
+    fill = mask_buffers.fill_next_token_bitmask_batch
+
+    def slow(*arguments: Any, **options: Any) -> None:
+        has_begun.set()
+        assert may_go_on.wait(20)
+        fill(*arguments, **options)
+
+    monkeypatch.setattr(mask_buffers, "fill_next_token_bitmask_batch", slow)
+    with MaskBuffers(7, len(TOKENS), DEVICE) as buffers:
+        submit = buffers._pool.submit
+
+        def interrupted(*_: Any) -> None:
+            raise KeyboardInterrupt
+
+        def interrupted_behind(*arguments: Any) -> None:
+            submit(*arguments)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            if moment == "begin":
+                patch.setattr(buffers._pool, "submit", interrupted_behind)
+            else:
+                buffers.fill(matchers)
+                patch.setattr(mask_buffers, "wait", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                buffers.fill(matchers)
+        assert has_begun.wait(20)
+        settling = threading.Thread(target=buffers.settle)
+        settling.start()
+        settling.join(0.1)
+        assert settling.is_alive()
+        may_go_on.set()
+        settling.join(20)
+        assert not settling.is_alive()
+        logits = torch.zeros(7, len(TOKENS), device=DEVICE)
+        buffers.fill(matchers)
+        buffers.apply(logits)
+        assert torch.isfinite(logits[0]).nonzero().flatten().tolist() == allowed(matchers[0])

@@ -41,6 +41,8 @@ class References:
         # By the root of the resource and the name.
         self._anchors: dict[tuple[int, str], tuple[Any, str, Resource]] = {}
         self._dynamic: set[tuple[int, str]] = set()
+        # Further schemas of the same name or URI, with the pointer of one of them.
+        self._doubles: dict[tuple[int, str] | str, str] = {}
         self._indexed: set[int] = set()
 
     def follow(self, location: Location) -> Handle:
@@ -76,7 +78,7 @@ class References:
             for outer in self._scope(location):
                 key = (id(outer.schema), fragment)
                 if key in self._dynamic:
-                    found = self._anchors[key]
+                    found = self._only(key, self._anchors[key], location, "$dynamicRef")
                     break
         return self._place(*found, location)
 
@@ -130,7 +132,8 @@ class References:
         self._index(root)
         found = self._by_uri.get(absolute)
         if found is None:
-            found = self._retrieve(absolute, location, keyword)
+            return self._retrieve(absolute, location, keyword)
+        self._only(absolute, (found.schema, found.pointer, found), location, keyword)
         return found
 
     def _retrieve(self, uri: str, location: Location, keyword: str) -> Resource:
@@ -167,12 +170,13 @@ class References:
             return
         for schema, pointer, resource in subschemas(self._document, root):
             if resource.schema is schema:
-                self._by_uri.setdefault(resource.uri, resource)
+                known = self._by_uri.setdefault(resource.uri, resource)
+                self._note_double(resource.uri, known.schema, schema, pointer)
                 self._indexed.add(id(schema))
             for keyword in ("$anchor", "$dynamicAnchor"):
                 name = schema.get(keyword)
                 if isinstance(name, str) and keyword in resource.dialect.words:
-                    self._anchors.setdefault((id(resource.schema), name), (schema, pointer, resource))
+                    self._add_anchor(name, schema, pointer, resource)
                     if keyword == "$dynamicAnchor":
                         self._dynamic.add((id(resource.schema), name))
             # In older drafts an id that is a mere fragment names a place.
@@ -180,16 +184,37 @@ class References:
             if isinstance(name, str) and "#" in name and not (resource.dialect.ref_hides_siblings and "$ref" in schema):
                 name = name.partition("#")[2]
                 if name:
-                    self._anchors.setdefault((id(resource.schema), name), (schema, pointer, resource))
+                    self._add_anchor(name, schema, pointer, resource)
+
+    def _add_anchor(self, name: str, schema: Any, pointer: str, resource: Resource) -> None:
+        key = (id(resource.schema), name)
+        known, *_ = self._anchors.setdefault(key, (schema, pointer, resource))
+        self._note_double(key, known, schema, pointer)
+
+    def _note_double(self, key: tuple[int, str] | str, known: Any, schema: Any, pointer: str) -> None:
+        """Note what a name stands for as well; a copy of the same schema does no harm, and tools make some."""
+        if known is not schema and key not in self._doubles and repr(known) != repr(schema):
+            self._doubles[key] = pointer
+
+    def _only(
+        self, key: tuple[int, str] | str, found: tuple[Any, str, Resource], source: Location, keyword: str
+    ) -> tuple[Any, str, Resource]:
+        """What was found, if no other schema has the same name."""
+        if key in self._doubles:
+            assert isinstance(source.schema, dict)
+            reference = f"{keyword} {source.schema[keyword]!r}"
+            source.fail(f"{reference} may be either of two schemas: {found[1]} or {self._doubles[key]}", keyword)
+        return found
 
     def _anchor(self, resource: Resource, name: str, source: Location, keyword: str) -> tuple[Any, str, Resource]:
         self._index(self._document.root.resource)
         self._index(resource)
-        found = self._anchors.get((id(resource.schema), name))
+        key = (id(resource.schema), name)
+        found = self._anchors.get(key)
         if found is None:
             assert isinstance(source.schema, dict)
             source.fail(f"{keyword} {source.schema[keyword]!r} names an anchor that does not exist", keyword)
-        return found
+        return self._only(key, found, source, keyword)
 
     def _walk(self, resource: Resource, fragment: str, source: Location, keyword: str) -> Handle:
         schema, pointer = resource.schema, resource.pointer

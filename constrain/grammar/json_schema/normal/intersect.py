@@ -339,7 +339,7 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
         return Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
     properties = _properties(left, right, bound)
     additional = conjunction(left.additional, right.additional)
-    some = left.some + tuple(rule for rule in right.some if rule not in left.some) if right.some else left.some
+    some = _both_rules(left.some, right.some)
     for rule in some:
         conflict = _some_conflict(rule, properties, additional, probe)
         if conflict is not None:
@@ -349,12 +349,16 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
         properties,
         required,
         additional,
-        left.rules + tuple(rule for rule in right.rules if rule not in left.rules) if right.rules else left.rules,
+        _both_rules(left.rules, right.rules),
         some,
         low,
         high,
         left.seen + right.seen,
     )
+
+
+def _both_rules(left: tuple[KeyRule, ...], right: tuple[KeyRule, ...]) -> tuple[KeyRule, ...]:
+    return tuple(dict.fromkeys(left + right)) if left and right else left or right
 
 
 def _required_members(

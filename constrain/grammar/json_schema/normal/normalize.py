@@ -102,8 +102,7 @@ class Normalizer:
             while first > 0 and handle[:first] not in done:
                 first -= 1
             result = done[handle[:first]] if first > 0 else ANY
-            for place in handle[max(first, 0) :]:
-                result = intersect(result, self.normal(place.handle), place.pointer, self._budget)
+            result = self._and_places(result, handle[max(first, 0) :])
         done[handle] = result
         return result
 
@@ -241,6 +240,17 @@ class Normalizer:
             return intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self._budget)
         for branch in branches:
             result = intersect(result, self.normal(branch), pointer, self._budget)
+        return result
+
+    def _and_places(self, result: Normal, places: tuple[Place, ...]) -> Normal:
+        """What ``result`` and all places allow; of many, halves first as well."""
+        if len(places) > _MANY_BRANCHES:
+            middle = len(places) // 2
+            left = self._and_places(result, places[:middle])
+            right = self._and_places(ANY, places[middle:])
+            return intersect(left, right, places[middle].pointer, self._budget)
+        for place in places:
+            result = intersect(result, self.normal(place.handle), place.pointer, self._budget)
         return result
 
     def _untracked(self, handle: Handle) -> Normal:
