@@ -48,7 +48,6 @@ LATE = {
     "constrain.grammar.grammar": "one front-end of many, each of up to 0.1 s",
     "constrain.grammar.pydantic": "what writes the schema is a class of pydantic's, an optional dependency",
     "constrain.grammar.lark.rules": "Lark itself for its own lexing, and JSON Schema for %json: 0.1 s each",
-    "constrain.kernels.untracking": "ctypes, where no library does its work: 5 ms",
     "constrain.tokenizers.": "optional dependencies, and what takes long to load: see tests/tokenizers/test_imports.py",
 }
 
