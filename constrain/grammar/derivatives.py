@@ -6,6 +6,7 @@ property names, and the searches are short.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import TypeGuard
@@ -224,13 +225,20 @@ class Automaton:
 
     def is_empty(self, limit: int) -> bool | None:
         """Whether nothing is in the language; None if that is not clear after ``limit`` steps."""
+        if self._ends[0]:
+            return False
         classes = byte_classes(self.language)
         seen = {0}
-        todo = [0]
-        for state in todo:
-            if self._ends[state]:
-                return False
+        todo = deque([0])
+        # In turn the newest state and the oldest: a long string is found by going on with one, whatever its states
+        # have for other ways, and a short one beside a long one by leaving that.
+        is_newest = False
+        while todo:
+            is_newest = not is_newest
+            state = todo.pop() if is_newest else todo.popleft()
             for then, _ in self._successors(state, classes):
+                if self._ends[then]:
+                    return False
                 if then not in seen:
                     seen.add(then)
                     todo.append(then)
