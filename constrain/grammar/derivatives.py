@@ -229,22 +229,30 @@ class Automaton:
             return False
         classes = byte_classes(self.language)
         seen = {0}
-        todo = deque([0])
-        # In turn the newest state and the oldest: a long string is found by going on with one, whatever its states
-        # have for other ways, and a short one beside a long one by leaving that.
-        is_newest = False
-        while todo:
-            is_newest = not is_newest
-            state = todo.pop() if is_newest else todo.popleft()
-            for then, _ in self._successors(state, classes):
-                if self._ends[then]:
-                    return False
-                if then not in seen:
-                    seen.add(then)
-                    todo.append(then)
-            limit -= len(classes)
+        # In turn one step depth first and one breadth first: a long string is found by going on with one, whatever
+        # other ways its states have, and a short one beside a long one by leaving that.  Both go on where the other was.
+        deep = [self._successors(0, classes)]
+        wide = deque(deep)
+        limit -= len(classes)
+        is_deep = False
+        while wide:
             if limit <= 0:
                 return None
+            is_deep = not is_deep and bool(deep)
+            found = next(deep[-1] if is_deep else wide[0], None)
+            if found is None:
+                _ = deep.pop() if is_deep else wide.popleft()
+                continue
+            then = found[0]
+            if self._ends[then]:
+                return False
+            if then not in seen:
+                seen.add(then)
+                successors = self._successors(then, classes)
+                wide.append(successors)
+                if is_deep:
+                    deep.append(successors)
+                limit -= len(classes)
         return True
 
     def first_words(self, most: int, limit: int) -> list[bytes] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
 
 
 class Lines:
@@ -73,6 +72,6 @@ class Tree:
 
     __slots__ = ("children", "data")
 
-    def __init__(self, data: str, children: Iterable[Tree | Token]) -> None:
+    def __init__(self, data: str, children: list[Tree | Token]) -> None:
         self.data = data
-        self.children: list[Tree | Token] = list(children)
+        self.children = children
