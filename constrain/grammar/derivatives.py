@@ -230,7 +230,7 @@ class Automaton:
         classes = byte_classes(self.language)
         seen = {0}
         # In turn one step depth first and one breadth first: a long string is found by going on with one, whatever
-        # other ways its states have, and a short one beside a long one by leaving that.  Both go on where the other was.
+        # other ways its states have, and a short one beside a long one by leaving that.
         deep = [self._successors(0, classes)]
         wide = deque(deep)
         limit -= len(classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 
 
 class Lines:
@@ -72,6 +73,7 @@ class Tree:
 
     __slots__ = ("children", "data")
 
-    def __init__(self, data: str, children: list[Tree | Token]) -> None:
+    def __init__(self, data: str, children: Sequence[Tree | Token]) -> None:
         self.data = data
-        self.children = children
+        # A list, which is handed over: nobody else has it.
+        self.children: list[Tree | Token] = children  # type: ignore[assignment]
