@@ -6,6 +6,7 @@ property names, and the searches are short.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import TypeGuard
@@ -224,19 +225,34 @@ class Automaton:
 
     def is_empty(self, limit: int) -> bool | None:
         """Whether nothing is in the language; None if that is not clear after ``limit`` steps."""
+        if self._ends[0]:
+            return False
         classes = byte_classes(self.language)
         seen = {0}
-        todo = [0]
-        for state in todo:
-            if self._ends[state]:
-                return False
-            for then, _ in self._successors(state, classes):
-                if then not in seen:
-                    seen.add(then)
-                    todo.append(then)
-            limit -= len(classes)
+        # In turn one step depth first and one breadth first: a long string is found by going on with one, whatever
+        # other ways its states have, and a short one beside a long one by leaving that.
+        deep = [self._successors(0, classes)]
+        wide = deque(deep)
+        limit -= len(classes)
+        is_deep = False
+        while wide:
             if limit <= 0:
                 return None
+            is_deep = not is_deep and bool(deep)
+            found = next(deep[-1] if is_deep else wide[0], None)
+            if found is None:
+                _ = deep.pop() if is_deep else wide.popleft()
+                continue
+            then = found[0]
+            if self._ends[then]:
+                return False
+            if then not in seen:
+                seen.add(then)
+                successors = self._successors(then, classes)
+                wide.append(successors)
+                if is_deep:
+                    deep.append(successors)
+                limit -= len(classes)
         return True
 
     def first_words(self, most: int, limit: int) -> list[bytes] | None:

@@ -160,8 +160,8 @@ def test_templates_that_double_are_shared() -> None:
     ("grammar", "message"),
     [
         (
-            'start: A "x"\nA: /a\\bb\nc/x\n',
-            'line 2, column 1: the terminal "A" (/a\\bb\\nc/x): the anchor or boundary boundary cannot be followed',
+            'start: A "x"\nA: /a\\Bb\nc/x\n',
+            'line 2, column 1: the terminal "A" (/a\\Bb\\nc/x): the anchor or boundary non_boundary cannot be followed',
         ),
         ('start: A "x"\nA: "a"\n%ignore /^\\n/\n', "line 3, column 9: the terminal /^\\n/: the anchor"),
         ('start: A "x" /^\x01b/\nA: "a"\n', "line 1, column 14: the terminal /^\\x01b/: the anchor"),

@@ -95,6 +95,13 @@ def test_all_short_texts_of_random_grammars(seed: int) -> None:
         ('start: A "1" | B "2"\nA.1: /a/\nB: /a+/\n', ["a1"], ["a2", "aa2"]),
         # Keywords before names, also where the case does not matter.
         ('start: "if"i NAME\nNAME: /[a-z]+/i\n%ignore " "\n', ["IF x", "if iff", "if if", "ifx"], ["if", "x x"]),
+        # A boundary behind a letter, where a name would begin with the keyword, and within a terminal.
+        ('start: (IF | NAME)+\nIF: /if\\b|else\\b/\nNAME: /[a-z]+!?/\n%ignore " "\n', ["if x", "iff else!"], ["ifé"]),
+        (
+            "start: L+\nL: /#(if|ifdef|i?e+)\\b[^;]*;/i\n",
+            ["#if;", "#ifdef x;#IF!if;", "#e-;"],
+            ["#ifx;", "#if_;", "#eé;", "#;"],
+        ),
         # A lazy quantifier stops first.
         ('start: S "x"\nS: /".*?"/\n', ['"a"x', '""x'], ['"a"b"x']),
     ],
@@ -196,7 +203,9 @@ def test_ready_grammars_can_be_read_by_the_longest_match(name: str) -> None:
     ("grammar", "message"),
     [
         ("start: A\nA: /a(?=b)/", "look-ahead cannot be followed"),
-        ("start: A\nA: /a\\b/", "boundary"),
+        ("start: A\nA: /a+ ?\\b/", r"boundary \\b, but behind"),
+        ("start: A\nA: /\\ba/", r"boundary \\b, but behind"),
+        ("start: A\nA: /a\\Bb/", "boundary non_boundary"),
         ("start: A\nA: /(?<=x)a/", "looking behind its beginning"),
         ('start: a | b\na: "x"\nb: "x"', "Reduce/Reduce"),
         ("start: A A\nA: /a+/", "A has to follow A"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from constrain.grammar.derivatives import Automaton
+from constrain.grammar.derivatives import Automaton, byte_classes
 from constrain.grammar.json_schema.lexical.texts import Length, Pattern, Text, every, plain, some, without
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.word_search import find_words
+from constrain.grammar.regex import regex_language
+from constrain.grammar.regular import intersect
 
 # Of five patterns just the second: 7 s by all short strings one after the other.
 HARD = every(
@@ -76,3 +78,23 @@ def test_all_strings_are_found_where_some_beginnings_lead_nowhere() -> None:
     assert sorted(few_words(some(apart, Pattern("^[yz]?x$")), 4)) == ["x", "yx", "zx"]
     # Those that are found are the shortest still.
     assert few_words(some(apart, Pattern("^a+$")), 3) == ["a", "aa", "aaa"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # Thirty long words: one of them is followed to its end.
+        "|".join(f"{i:02}" * 16 for i in range(30)),
+        # A short word beside one that goes on for ever so long.
+        "a{1000}|bc",
+    ],
+)
+def test_a_language_is_known_not_to_be_empty_before_all_its_states_are_made(source: str) -> None:
+    automaton = Automaton(regex_language(source))
+    assert automaton.is_empty(90 * len(byte_classes(automaton.language))) is False
+
+
+def test_a_language_is_empty_if_no_state_is_an_end() -> None:
+    automaton = Automaton(intersect(regex_language("(aa)+b"), regex_language("a(aa)*b")))
+    assert automaton.is_empty(1000) is True
+    assert automaton.is_empty(5) is None

@@ -47,6 +47,8 @@ class Scope:
 
     def resolve(self, name: str) -> str:
         """The name in the whole grammar of what this file calls ``name``."""
+        if self.parent is None:
+            return name
         scope: Scope | None = self
         while scope is not None:
             if scope.prefix:
@@ -73,6 +75,9 @@ class Contents(NamedTuple):
     literals: tuple[Token, ...]
 
 
+_ONE_LITERAL = frozenset(("expansions", "literal"))
+
+
 @dataclass(frozen=True)
 class Body:
     """The right-hand side of a definition, or of an ``%extend`` of it."""
@@ -84,27 +89,36 @@ class Body:
     @cached_property
     def contents(self) -> Contents:
         """What stands in it, looked for once."""
+        alone = self.tree.children[0]
+        if len(self.tree.children) == 1 and type(alone) is Tree and alone.data == "literal":
+            # Most terminals are one string or regex.
+            return Contents(_ONE_LITERAL, (), tuple(alone.children))  # type: ignore[arg-type]
         kinds: set[str] = set()
         names: list[Token] = []
         literals: list[Token] = []
         stack: list[Node | Token] = [self.tree]
         while stack:
             tree = stack.pop()
-            if isinstance(tree, Token):
+            if type(tree) is not Tree:
                 continue
             kind = tree.data
             kinds.add(kind)
-            if kind == "alias":
+            if kind in ("terminal", "nonterminal"):
+                names += tree.children  # type: ignore[arg-type]
+            elif kind == "alias":
                 # What it names is not used.
                 stack.append(tree.children[0])
-            elif kind in ("terminal", "nonterminal"):
-                names += tree.children  # type: ignore[arg-type]
             elif kind == "literal":
                 literals += tree.children  # type: ignore[arg-type]
             else:
                 stack += tree.children[::-1]
         spend(len(names) + len(literals))
         return Contents(frozenset(kinds), tuple(names), tuple(literals))
+
+    @cached_property
+    def terminals(self) -> tuple[str, ...]:
+        """The terminals that it names, as called in the whole grammar."""
+        return tuple(dict.fromkeys(self.scope.resolve(each) for each in self.contents.names if each.type == "TERMINAL"))
 
 
 @dataclass

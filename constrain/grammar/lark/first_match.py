@@ -27,7 +27,7 @@ from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.nodes import Chars
 from constrain.grammar.regex.parser import parse
 from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, repeat, union
-from constrain.grammar.utf8 import LAST, CodePoints, encode, negate
+from constrain.grammar.utf8 import LAST, CodePoints, common, encode, negate, normalize
 from constrain.limits import spend
 
 _MAX_CODE = 20_000
@@ -206,8 +206,16 @@ def _compile(tree: Any, points_of: _PointsOf) -> tuple[list[tuple[Any, ...]], li
             ways = (split + 1, len(code))
             code[split] = (_SPLIT, *(ways[::-1] if lazy else ways))
 
+    def boundary(before: Any, flags: int) -> None:
+        # Behind a word character it says that no other one follows.
+        word = points_of("IN", _WORD, flags)
+        last, is_empty = _last_characters(before, flags, points_of)
+        if is_empty or common(normalize(last), negate(word)):
+            raise _NotFollowed(r"the boundary \b, but behind a letter, digit or _,")
+        emit(_NOT_AHEAD, (number(word),))
+
     def sequence(items: Any, flags: int) -> None:
-        for operation, argument in items:
+        for place, (operation, argument) in enumerate(items):
             name = str(operation)
             if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY"):
                 emit(_CHAR, number(points_of(name, argument, flags)))
@@ -239,6 +247,8 @@ def _compile(tree: Any, points_of: _PointsOf) -> tuple[list[tuple[Any, ...]], li
                 emit(_NOT_AHEAD, word)
             elif name in ("ASSERT", "ASSERT_NOT"):
                 raise _NotFollowed(f"look-{'ahead' if argument[0] > 0 else 'behind of several characters'}")
+            elif name == "AT" and str(argument) == "AT_BOUNDARY":
+                boundary(items[:place], flags)
             elif name == "AT":
                 raise _NotFollowed(f"the anchor or boundary {str(argument).removeprefix('AT_').lower()}")
             elif name == "GROUPREF" or name.startswith("GROUPREF"):
@@ -249,6 +259,31 @@ def _compile(tree: Any, points_of: _PointsOf) -> tuple[list[tuple[Any, ...]], li
     sequence(tree, tree.state.flags)
     emit(_MATCH)
     return code, points
+
+
+def _last_characters(items: Any, flags: int, points_of: _PointsOf) -> tuple[list[tuple[int, int]], bool]:
+    """The characters that the texts of a tree end with, as ranges, and whether one of the texts may be empty."""
+    found: list[tuple[int, int]] = []
+    for operation, argument in reversed(items):
+        name = str(operation)
+        if name == "BRANCH":
+            parts = [_last_characters(each, flags, points_of) for each in argument[1]]
+        elif name == "SUBPATTERN":
+            _, on, off, inner = argument
+            parts = [_last_characters(inner, (flags | on) & ~off, points_of)]
+        elif name in _REPEATS:
+            points, is_empty = _last_characters(argument[2], flags, points_of)
+            parts = [(points, is_empty or not argument[0])]
+        elif _is_one_character([(operation, argument)]):
+            parts = [(list(points_of(name, argument, flags)), False)]
+        else:
+            # Look-around and boundaries.
+            continue
+        for points, _ in parts:
+            found += points
+        if not any(is_empty for _, is_empty in parts):
+            return found, False
+    return found, True
 
 
 def _is_one_character(items: Any) -> bool:
@@ -307,6 +342,9 @@ def _set_of(text: str, letters: str) -> CodePoints:
         return negate(_set_of(f"[{text[2:]}", letters))
     node = parse(text, letters, "python")
     return node.points if isinstance(node, Chars) else ()
+
+
+_WORD = [("CATEGORY", "CATEGORY_WORD")]
 
 
 # -- running them -----------------------------------------------------------------------------------

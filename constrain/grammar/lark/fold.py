@@ -13,33 +13,47 @@ MAX_REPEAT = 1_000_000
 """The largest number in ``~n..m``: far above what a generation can reach."""
 
 
+# What has tokens alone below it, and trees alone.
+_OF_TOKENS = {"terminal", "nonterminal", "literal", "range", "special", "block", "reference"}
+_OF_TREES = {"expansion", "expansions", "maybe", "conjunction", "negation"}
+
+
 def fold(tree: Node, combine: Callable[[Node, list[Any]], Any]) -> Any:
     """``combine(node, values)`` for the whole tree, where ``values`` are those of its subtrees.
 
-    Tokens are handed through as they are.  An alias is not handed to ``combine`` (what it names
-    is), nor is the name of what is used with arguments or a number.
+    Tokens are handed through as they are, and ``values`` is not to be changed.  An alias is not handed to ``combine``
+    (what it names is), nor is the name of what is used with arguments or a number.
     """
     # First all trees, each before its parts and those from the right; backwards, each comes behind its parts.
     order: list[tuple[Node, list[Node | Token], int]] = []
     todo = [tree]
     while todo:
         node = todo.pop()
-        parts = _parts(node)
-        inner = [part for part in parts if type(part) is Tree]
-        order.append((node, parts, len(inner)))
-        todo += inner
-    spend(len(order))
+        kind = node.data
+        parts = node.children
+        if kind in _OF_TOKENS:
+            order.append((node, parts, 0))
+            continue
+        if kind not in _OF_TREES:
+            parts = _parts(node)
+            inner = [part for part in parts if type(part) is Tree]
+            order.append((node, parts, len(inner)))
+            todo += inner
+        else:
+            order.append((node, parts, len(parts)))
+            todo += parts  # type: ignore[arg-type]
+    spend(2 * len(order))
     values: list[Any] = []
     for node, parts, count in reversed(order):
         if count == 0:
-            values.append(combine(node, list(parts)))
+            values.append(combine(node, parts))
             continue
         # Tokens stand behind trees.
         arguments = values[-count:]
         del values[-count:]
-        arguments += parts[count:]
+        if len(parts) > count:
+            arguments += parts[count:]
         values.append(arguments[0] if node.data == "alias" else combine(node, arguments))
-        spend()
     return values[0]
 
 

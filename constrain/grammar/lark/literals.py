@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from constrain.errors import GrammarError
 from constrain.grammar.lark.source import Node, Source
@@ -27,8 +27,7 @@ _LAZY = re.compile(r"[*+?}]\?")
 _REGEX_UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<?[=!]|(?:[*+?]|\{\d*,?\d*\})\??|.", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(NamedTuple):
     """A string or regex after its escapes were read.
 
     Attributes
@@ -87,9 +86,11 @@ def read_pattern(token: Token, source: Source) -> Pattern:
     raw = str(token)
     close = max(raw.rfind('"'), raw.rfind("/"))
     is_regex = token.type == "REGEXP"
-    if "l" in raw[close + 1 :]:
-        raise source.error("the regex flag l (locale) is not supported", token)
-    flags = "".join(sorted(set(raw[close + 1 :]) - {"u"}))
+    flags = raw[close + 1 :]
+    if flags:
+        if "l" in flags:
+            raise source.error("the regex flag l (locale) is not supported", token)
+        flags = "".join(sorted(set(flags) - {"u"}))
     if "\\" not in raw:
         return Pattern(raw[1:close], is_regex, flags, range(1, close + 1), token)
     text: list[str] = []

@@ -74,6 +74,7 @@ def tokens_of_text(text: str, source: Source) -> list[Token]:
     if not text.isascii() and (surrogate := _SURROGATE.search(text)):
         raise source.error("a lone surrogate is not text", lines.place(surrogate.start()))
     found: list[Token] = []
+    make = str.__new__
     at, size = 0, len(text)
     while at < size:
         begin, at = at, size
@@ -81,7 +82,11 @@ def tokens_of_text(text: str, source: Source) -> list[Token]:
             kind = match.lastgroup
             if kind is None or kind == "SKIPPED":
                 continue
-            token = Token(kind, match.group(kind), lines, match.start())
+            # As Token() does, in half the time: this is the longest loop of all.
+            token = make(Token, match[kind])
+            token.type = kind
+            token.offset = match.start()
+            token._lines = lines
             if kind in ("MARK", "STATEMENT"):
                 token.type = str(token)
             elif kind == "REGEXP":

@@ -11,7 +11,8 @@ The children of the tree are statements:
 and within ``expansions``, by alternative:
 
     alias [alternative, nonterminal]   conditional [alternative, CONDITION]   conjunction [left, right]
-    expansion [what stands in a row, each of the following]
+    expansion [what stands in a row, each of the following]: a terminal, nonterminal or literal alone is only that,
+        also in brackets
     expr [operand, OP or COUNTS]   expr [operand, TILDE, NUMBER, and a second NUMBER]   negation [operand]
     maybe [expansions]   literal [STRING or REGEXP]   range [STRING, STRING]   terminal [TERMINAL]   nonterminal [RULE]
     template_usage [nonterminal, arguments]   parametric [nonterminal, PARAMETER]
@@ -52,8 +53,11 @@ _LEAVES = {
     "BLOCK": "block",
     "REFERENCE": "reference",
 }
+_ALONE = {"terminal", "nonterminal", "literal"}
 _CLOSING = {"(": ")", "[": "]"}
 _ENDS = ("|", OR_ON_NEW_LINE, NEW_LINE, "->", "CONDITION", *_CLOSING.values())
+_SPENT_AT_ONCE = 64
+_LONGER = {"..", "PARAMETER", "{"}
 _BEHIND = {"STRING": ("..",), "RULE": ("{",)}
 
 
@@ -232,7 +236,12 @@ class _Parser:
         """What stands to the right of a colon, up to the end of the line; without recursion, as it may be deep."""
         group = _Group()
         outer: list[_Group] = []
+        until_spent = _SPENT_AT_ONCE
         while True:
+            until_spent -= 1
+            if not until_spent:
+                spend(_SPENT_AT_ONCE)
+                until_spent = _SPENT_AT_ONCE
             kind = self._tokens[self._at].type
             if kind in _LEAVES:
                 group.items.append(self._repeated(self._value()))
@@ -262,26 +271,39 @@ class _Parser:
                     tree = Tree("expansions", group.alternatives)
                     if not group.opening:
                         return tree
+                    alone = group.alternatives[0]
+                    if len(group.alternatives) == 1 and alone.data in _ALONE:
+                        tree = alone
                     if kind == "]":
                         tree = Tree("maybe", [tree])
                     negations, group = group.negations, outer.pop()
                     group.items.append(self._repeated(_negated(tree, negations)))
-            spend()
 
     def _end_alternative(self, group: _Group) -> None:
         """Add what was read since the last ``|``, with a condition and an alias if they come next."""
         alternative = _alternative(group)
+        if self._tokens[self._at].type in ("CONDITION", "->"):
+            alternative = self._named(alternative)
+        group.alternatives.append(alternative)
+        group.conjunction, group.items = None, []
+
+    def _named(self, alternative: Node) -> Node:
         if self._peek() == "CONDITION":
             alternative = Tree("conditional", [alternative, self._next()])
         if self._taken("->"):
             alternative = Tree("alias", [alternative, Tree("nonterminal", [self._take("RULE")])])
-        group.alternatives.append(alternative)
-        group.conjunction, group.items = None, []
+        return alternative
 
     def _value(self) -> Node:
-        token = self._take(*_LEAVES)
-        leaf = Tree(_LEAVES[token.type], [token])
+        token = self._tokens[self._at]
+        name = _LEAVES.get(token.type)
+        if name is None:
+            raise self._unexpected(*_LEAVES)
+        self._at += 1
+        leaf = Tree(name, [token])
         kind = self._tokens[self._at].type
+        if kind not in _LONGER:
+            return leaf
         if token.type == "STRING" and kind == "..":
             self._at += 1
             return Tree("range", [token, self._take("STRING")])
@@ -322,6 +344,10 @@ class _Parser:
 
 def _alternative(group: _Group) -> Node:
     """What was read since the last ``|``."""
+    items = group.items
+    # One thing is the same in a row and alone, and most grammars have many such.
+    if len(items) == 1 and group.conjunction is None and type(items[0]) is Tree and items[0].data in _ALONE:
+        return items[0]
     row = Tree("expansion", group.items)
     return row if group.conjunction is None else Tree("conjunction", [group.conjunction, row])
 

@@ -371,7 +371,8 @@ class _Compiler:
 
     def _terminal(self, name: str) -> Symbol:
         key = ("terminal", name)
-        if key not in self._symbols:
+        known = self._symbols.get(key)
+        if known is None:
             language = self._terminals.named(name)
             definition = self._definitions.by_name[name]
             self._terminals.warn_if_empty(name, definition.token, definition.source, language)
@@ -381,8 +382,8 @@ class _Compiler:
                 self._narrowed[symbol] = self._hooks[name]
             else:
                 symbol = self._builder.lexeme(language, shown)
-            self._symbols[key] = self._spaced(symbol)
-        return self._symbols[key]
+            known = self._symbols[key] = self._spaced(symbol)
+        return known
 
     def _rule(self, name: str, arguments: tuple[_Argument, ...]) -> Symbol:
         key = ("rule", name, arguments)
@@ -411,6 +412,8 @@ class _Compiler:
         source = body.source
 
         def symbol(value: Any, node: Node) -> Symbol:
+            if type(value) is int:
+                return value
             if isinstance(value, _Template):
                 raise source.error("a template is used here without arguments", node)
             if isinstance(value, list):
@@ -421,23 +424,24 @@ class _Compiler:
             return value
 
         def combine(node: Node, values: list[Any]) -> Any:
+            # The most frequent first.
             kind = node.data
-            if kind == "literal":
-                return self._literal(values[0], source)
-            if kind == "range":
-                return self._spaced(self._builder.lexeme(range_language(node, source), f"{values[0]}..{values[1]}"))
             if kind == "terminal":
                 return self._terminal(body.scope.resolve(values[0]))
+            if kind == "expansion":
+                return tuple(value if type(value) is int else symbol(value, node) for value in values)
             if kind == "nonterminal":
                 return self._reference(values[0], body, arguments)
-            if kind == "template_usage":
-                return self._usage(node, tuple(values), body, arguments)
-            if kind == "expansion":
-                return tuple(symbol(value, node) for value in values)
             if kind == "expansions":
-                return [value if isinstance(value, tuple) else (symbol(value, node),) for value in values]
+                return [value if type(value) is tuple else (symbol(value, node),) for value in values]
+            if kind == "literal":
+                return self._literal(values[0], source)
             if kind == "maybe":
                 return self._builder.optional(symbol(values[0], node))
+            if kind == "range":
+                return self._spaced(self._builder.lexeme(range_language(node, source), f"{values[0]}..{values[1]}"))
+            if kind == "template_usage":
+                return self._usage(node, tuple(values), body, arguments)
             if kind == "special":
                 return self._token(values[0], source)
             if kind == "block":
@@ -446,7 +450,8 @@ class _Compiler:
                 return self._numbered(values[0], node, body, arguments)
             if kind == "conditional":
                 # Alternatives whose condition does not hold have been left out.
-                return tuple(symbol(value, node) for value in values[0])
+                row = values[0] if type(values[0]) is tuple else (values[0],)
+                return tuple(symbol(value, node) for value in row)
             if kind in ("conjunction", "negation"):
                 raise source.error(f'"{"&" if kind == "conjunction" else "~"}" can stand in terminals only', node)
             assert kind == "expr", kind

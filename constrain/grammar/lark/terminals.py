@@ -99,9 +99,10 @@ class Terminals:
 
     def named(self, name: str) -> Regular:
         """The language of the terminal with this name (in the whole grammar)."""
-        for dependency in self._in_order(name):
-            if dependency not in self._parts:
-                self._parts[dependency] = self._compile(self._definitions.by_name[dependency], dependency)
+        if name not in self._parts:
+            for dependency in self._in_order(name):
+                if dependency not in self._parts:
+                    self._parts[dependency] = self._compile(self._definitions.by_name[dependency], dependency)
         return self._parts[name].language
 
     def anonymous(self, body: Body) -> Regular:
@@ -184,7 +185,10 @@ class Terminals:
         asserts = self._has_assertion(definition)
         if name is not None:
             self._asserting[name] = asserts
-        if asserts and not _is_single_pattern(definition):
+        single = _single_pattern(definition)
+        if single is not None:
+            return self._literal(single, definition.bodies[0].source)
+        if asserts:
             text = self._join(definition)
             if name is not None:
                 self._joined[name] = text
@@ -240,13 +244,12 @@ class Terminals:
         known = self._patterns.get(key)
         if known is None:
             pattern = read_pattern(token, source)
-            where = _place(token, source)
-            self.warnings.extend(f"{where}: {warning}" for warning in pattern.warnings)
+            warnings = [*pattern.warnings]
             if pattern.is_lazy:
-                self.warnings.append(
-                    f"{where}: a lazy quantifier is the same as a greedy one here: there is no first match, "
-                    "only the language"
+                warnings.append(
+                    "a lazy quantifier is the same as a greedy one here: there is no first match, only the language"
                 )
+            self.warnings += [f"{_place(token, source)}: {warning}" for warning in warnings]
             known = self._patterns[key] = pattern, None
         return known
 
@@ -294,8 +297,9 @@ class Terminals:
 
     def _has_assertion(self, definition: Definition) -> bool:
         for body in definition.bodies:
-            if any(self._pattern(token, body.source)[0].has_assertion for token in body.contents.literals):
-                return True
+            for token in body.contents.literals:
+                if self._pattern(token, body.source)[0].has_assertion:
+                    return True
         return any(self._asserting[name] for name in terminal_references(definition))
 
     def _join(self, definition: Definition) -> str:
@@ -340,6 +344,7 @@ class Terminals:
         return self._joined[name]
 
 
+<<<<<<< HEAD
 def first_non_terminal(definition: Definition) -> tuple[Source, Node] | None:
     """The first part of a rule that is no terminal, with where it stands."""
     for body in definition.bodies:
@@ -352,26 +357,30 @@ def first_non_terminal(definition: Definition) -> tuple[Source, Node] | None:
 
 
 def terminal_references(definition: Definition) -> list[str]:
+=======
+def terminal_references(definition: Definition) -> tuple[str, ...]:
+>>>>>>> h6-1440
     """The terminals a terminal's bodies name, as called in the whole grammar."""
-    names: dict[str, None] = {}
-    for body in definition.bodies:
-        resolve = body.scope.resolve
-        names |= dict.fromkeys(resolve(token) for token in body.contents.names if token.type == "TERMINAL")
-    return list(names)
+    bodies = definition.bodies
+    if len(bodies) == 1:
+        return bodies[0].terminals
+    return tuple(dict.fromkeys(name for body in bodies for name in body.terminals))
 
 
-def _is_single_pattern(definition: Definition) -> bool:
-    """Whether a terminal is one literal and nothing else, so that joining would change nothing."""
+def _single_pattern(definition: Definition) -> Token | None:
+    """The string or regex that a terminal is, if it is nothing else: joining would change nothing."""
     if len(definition.bodies) != 1:
-        return False
+        return None
     tree: Node | Token = definition.bodies[0].tree
     while isinstance(tree, Tree) and len(tree.children) == 1:
         if tree.data == "literal":
-            return True
+            (token,) = tree.children
+            assert isinstance(token, Token)
+            return token
         if tree.data not in ("expansions", "expansion"):
-            return False
+            return None
         tree = tree.children[0]
-    return False
+    return None
 
 
 def _measured(language: Regular) -> _Part:

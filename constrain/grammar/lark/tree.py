@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 
 class Lines:
@@ -73,6 +73,7 @@ class Tree:
 
     __slots__ = ("children", "data")
 
-    def __init__(self, data: str, children: Iterable[Tree | Token]) -> None:
+    def __init__(self, data: str, children: Sequence[Tree | Token]) -> None:
         self.data = data
-        self.children: list[Tree | Token] = list(children)
+        # A list, which is handed over: nobody else has it.
+        self.children: list[Tree | Token] = children  # type: ignore[assignment]

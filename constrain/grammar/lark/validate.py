@@ -36,12 +36,12 @@ def validate(definitions: Definitions, produced: Collection[str] = ()) -> None:
 
 def _check_names(body: Body, definition: Definition, definitions: Definitions, produced: Collection[str]) -> None:
     for name, token in (*references(body, definition.params), *attribute_references(definition)):
-        if name not in definitions.by_name:
+        declared = definitions.by_name.get(name)
+        if declared is None:
             if name in definitions.missing:
                 raise definitions.missing[name]
             kind = "terminal" if token.type == "TERMINAL" else "rule"
             raise body.source.error(f'the {kind} "{token}" is not defined', token)
-        declared = definitions.by_name[name]
         if not declared.bodies and name not in produced:
             if name in definitions.missing:
                 raise definitions.missing[name]
@@ -119,8 +119,9 @@ def _check_rule_part(tree: Node, body: Body, definition: Definition, definitions
         if known is not None and not known.has_number:
             raise body.source.error(f'the rule "{token}" has no number (its definition would say "{token}::_")', token)
         return
-    for child in tree.children:
-        if isinstance(child, Tree) and child.data == "nonterminal" and tree.data != "alias":
+    # What an alias names is no rule.
+    for child in tree.children[:1] if tree.data == "alias" else tree.children:
+        if isinstance(child, Tree) and child.data == "nonterminal":
             token = child.children[0]
             assert isinstance(token, Token)
             known = definitions.by_name.get(body.scope.resolve(token))

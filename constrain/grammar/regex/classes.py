@@ -91,8 +91,10 @@ _LONG_NAMES = {
 @lru_cache(maxsize=8)
 def perl_class(letter: str) -> CodePoints:
     """The Unicode meaning of ``\\d``, ``\\w`` or ``\\s`` in Python's ``re``, for ``letter`` in ``"dws"``."""
-    # re itself is the fastest way through a million code points, and by definition the right one.
-    return tuple((match.start(), match.end() - 1) for match in re.finditer(rf"\{letter}+", _every_code_point()))
+    # re itself is the fastest way through a million code points, and by definition the right one.  What lies between
+    # two ranges is a part of a match: a long match takes a third of the time of as many searches.
+    ranges = re.finditer(rf"(\{letter}+)\{letter.upper()}*", _every_code_point())
+    return tuple((match.start(1), match.end(1) - 1) for match in ranges)
 
 
 def _every_code_point() -> str:
