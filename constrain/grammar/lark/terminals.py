@@ -344,7 +344,6 @@ class Terminals:
         return self._joined[name]
 
 
-<<<<<<< HEAD
 def first_non_terminal(definition: Definition) -> tuple[Source, Node] | None:
     """The first part of a rule that is no terminal, with where it stands."""
     for body in definition.bodies:
@@ -356,10 +355,7 @@ def first_non_terminal(definition: Definition) -> tuple[Source, Node] | None:
     return None
 
 
-def terminal_references(definition: Definition) -> list[str]:
-=======
 def terminal_references(definition: Definition) -> tuple[str, ...]:
->>>>>>> h6-1440
     """The terminals a terminal's bodies name, as called in the whole grammar."""
     bodies = definition.bodies
     if len(bodies) == 1:
