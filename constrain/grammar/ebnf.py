@@ -87,7 +87,11 @@ class _Ended:
 
     @property
     def has_length(self) -> bool:
-        return any(each.name in _LENGTHS for each in self.attributes)
+        return _has_length(self.attributes)
+
+
+def _has_length(attributes: tuple[Attribute, ...]) -> bool:
+    return any(each.name in _LENGTHS for each in attributes)
 
 
 def _strings_of(attributes: tuple[Attribute, ...]) -> Regular:
@@ -194,8 +198,7 @@ class _EbnfReader(GbnfReader):
         name, end_name = captured_names(self._attributes, self._builder.name_of(left))
         if name is not None or end_name is not None:
             self._builder.capture(left, CaptureRule(name, end_name=end_name))
-        has_length = any(each.name in _LENGTHS for each in self._attributes)
-        if not says_where_it_ends(self._attributes) and not self._excludes and not has_length:
+        if not (says_where_it_ends(self._attributes) or self._excludes or _has_length(self._attributes)):
             super()._add_rule(left, alternatives)
             return
         if any(attribute.name in ("stop", "suffix") for attribute in self._attributes):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Buffer:
-    """The masks of one step, in the machine's memory and on the device; rows beyond ``rows`` are of earlier steps."""
+    """The masks of one step, in the machine's memory and on the device; rows beyond ``height`` are of earlier steps."""
 
     host: Any
     """int32[batch, words], pinned where the device is a GPU."""

@@ -177,7 +177,7 @@ class TurnParser:
     def _set_marks(self) -> None:
         """Make the marks that are looked for: the trigger stands as it is, in the rest white space may be another."""
         style, section, trigger = self._style, self._style.section, self._style.trigger
-        forms = [*style.forms, *style.also_read]
+        forms = style.read_forms
         begins = [section.begin] if section is not None else [before for before, _ in forms]
         exact = [len(trigger) if begin.startswith(trigger) else len(pieces(begin)[0][1]) for begin in begins]
         self._starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))

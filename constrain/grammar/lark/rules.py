@@ -240,15 +240,14 @@ class _Compiler:
         cut: dict[Symbol, tuple[Symbol, Definition]] = {}
         while self._todo:
             left, definition, arguments = self._todo.popleft()
-            if says_where_it_ends(definition.attributes) and not _ends_with_token(definition):
-                if not self._is_cut_alone(definition):
-                    self._builder.add(left, (self._spaced(self._ending(definition, left)),))
-                    continue
-                self._capture(left, definition)
+            has_end = says_where_it_ends(definition.attributes) and not _ends_with_token(definition)
+            if has_end and not self._is_cut_alone(definition):
+                self._builder.add(left, (self._spaced(self._ending(definition, left)),))
+                continue
+            self._capture(left, definition)
+            if has_end:
                 cut[left] = self._builder.nonterminal(self._builder.name_of(left)), definition
                 left, _ = cut[left]
-            else:
-                self._capture(left, definition)
             names = (_NUMBER,) if definition.has_number else definition.params
             for body in definition.bodies:
                 for alternative in self._alternatives(body, dict(zip(names, arguments, strict=True))):

@@ -135,7 +135,7 @@ class ToolStyle:
             raise ConstrainError(f"the style {self.name!r} has no {'ends' if self.forms else 'forms'} of calls")
         needed = {"trigger": [self.trigger]}
         if self.section is None:
-            needed["what stands before a name"] = [before for before, _ in (*self.forms, *self.also_read)]
+            needed["what stands before a name"] = [before for before, _ in self.read_forms]
         if self.reasoning is not None:
             needed["the end of thoughts"] = [self.reasoning.end]
             needed["the beginning of thoughts"] = [self.reasoning.begin]
@@ -145,7 +145,7 @@ class ToolStyle:
         if self.arguments in ARGUMENT_STYLES:
             # Most styles are a list of arguments that goes on until its end.
             needed["the end of a call"] = [end.strip() for end in self.ends]
-        for before, _ in (*self.forms, *self.also_read):
+        for before, _ in self.read_forms:
             if before.startswith(tuple(_PATTERNS)):
                 raise ConstrainError(f"the style {self.name!r}: what stands before a name must begin with text")
         for what, texts in needed.items():
@@ -164,6 +164,11 @@ class ToolStyle:
         if self.arguments not in (JSON, *CALLS, *ARGUMENT_STYLES):
             known = ", ".join((JSON, *CALLS, *ARGUMENT_STYLES))
             raise ConstrainError(f"the style {self.name!r}: arguments must be one of {known}, not {self.arguments!r}")
+
+    @property
+    def read_forms(self) -> tuple[tuple[str, str], ...]:
+        """The forms of a call that a parser reads."""
+        return (*self.forms, *self.also_read)
 
     def marks(self) -> list[str]:
         """Every string that a turn may hold as it is, but names, arguments and text."""
