@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
+from processor_time import processor_time
 
 import constrain
 from constrain.engine.conditions.unique_keys import quote_tokens
@@ -103,9 +103,9 @@ def test_strings_in_tokens() -> None:
 def test_quotes_in_long_tokens_take_linear_time(unit: bytes) -> None:
     for end in (b"", b"a", b",x"):
         token = unit * (100_000 // len(unit)) + end
-        begin = time.process_time()
-        QuoteTokens(vocabulary([token]))
-        assert time.process_time() - begin < 2.5
+        with processor_time() as spent:
+            QuoteTokens(vocabulary([token]))
+        assert spent.seconds < 2.5
 
 
 def test_strings_within_strings_have_a_limit() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from typing import Any
 
 import pytest
 from naive import NaiveRecognizer
+from processor_time import processor_time
 
 import constrain
 from constrain.errors import ConstrainError, LimitError, SchemaError
@@ -146,10 +146,9 @@ def test_limits_bound_the_time() -> None:
     schema: Any = {"properties": {"x": {"type": "integer"}}}
     for level in range(12):
         schema = {"oneOf": [{"properties": {f"a{level}": schema}}, {"properties": {f"b{level}": schema}}, schema]}
-    began = time.thread_time()
-    with pytest.raises(LimitError):
+    with processor_time() as spent, pytest.raises(LimitError):
         from_json_schema(schema)
-    assert time.thread_time() - began < 10
+    assert spent.seconds < 10
     with pytest.raises(LimitError, match="max_work"):
         from_json_schema(schema, max_work=100)
 
@@ -239,10 +238,9 @@ def test_nullable() -> None:
     ],
 )
 def test_large_schemas_end_soon(schema: Any, limit: str) -> None:
-    began = time.thread_time()
-    with pytest.raises(LimitError, match=limit):
+    with processor_time() as spent, pytest.raises(LimitError, match=limit):
         from_json_schema(schema)
-    assert time.thread_time() - began < 3
+    assert spent.seconds < 3
 
 
 def test_indentation_and_separators_are_those_of_json_dumps() -> None:

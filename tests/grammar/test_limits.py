@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processor_time import processor_time
 
 import constrain
 from constrain import ConstrainError, Deadline, Grammar, GrammarCompiler, LimitError, Vocabulary, limits
@@ -40,10 +41,9 @@ _LONG = {
 
 @pytest.mark.parametrize("name", _LONG)
 def test_time_limit_in_the_front_end(name: str) -> None:
-    begin = time.process_time()
-    with pytest.raises(LimitError, match="time_limit"):
+    with processor_time() as spent, pytest.raises(LimitError, match="time_limit"):
         _LONG[name](0.05)
-    assert time.process_time() - begin < 2
+    assert spent.seconds < 2
 
 
 @pytest.mark.parametrize("name", ["schema", "lark"])
@@ -138,10 +138,9 @@ def test_cancelled_compile(many_patterns: Grammar) -> None:
     deadline = Deadline(600)
     timer = threading.Timer(0.1, deadline.cancel)
     timer.start()
-    begin = time.process_time()
-    with pytest.raises(LimitError, match="cancelled"):
+    with processor_time() as spent, pytest.raises(LimitError, match="cancelled"):
         GrammarCompiler(BYTES).compile(many_patterns, time_limit=deadline)
-    assert time.process_time() - begin < 2
+    assert spent.seconds < 2
 
 
 def test_a_limit_that_is_kept_changes_nothing() -> None:

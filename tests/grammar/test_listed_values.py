@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import time
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from processor_time import processor_time
 
 import constrain
 from constrain import Grammar, GrammarCompiler, LimitError, Matcher, SchemaError, Vocabulary
@@ -180,27 +180,27 @@ def test_the_tree_of_languages_is_their_union() -> None:
     ids=["numbers", "small numbers", "strings", "objects", "mixed"],
 )
 def test_long_lists_take_little_time(values: list[Any]) -> None:
-    begin = time.process_time()
-    matcher = Matcher(GrammarCompiler(BYTES).compile(Grammar.from_json_schema({"enum": values})))
-    mask = constrain.allocate_token_bitmask(1, BYTES.size)
-    matcher.fill_next_token_bitmask(mask)
-    assert time.process_time() - begin < 8
+    with processor_time() as spent:
+        matcher = Matcher(GrammarCompiler(BYTES).compile(Grammar.from_json_schema({"enum": values})))
+        mask = constrain.allocate_token_bitmask(1, BYTES.size)
+        matcher.fill_next_token_bitmask(mask)
+    assert spent.seconds < 8
     assert matcher.accept_bytes(json.dumps(values[12_345]).encode())
     assert matcher.is_accepting()
 
 
 def test_many_exclusions_and_demands_take_little_time() -> None:
-    begin = time.process_time()
-    words = Grammar.from_json_schema({"allOf": [{"not": {"const": f"w{n}"}} for n in range(4000)]})
-    assert not _accepts(words, '"w77"')
-    assert _accepts(words, '"w4000"')
-    numbers = Grammar.from_json_schema({"type": "number", "not": {"enum": list(range(5000))}})
-    assert not _accepts(numbers, "77")
-    assert not _accepts(numbers, "77.0")
-    assert _accepts(numbers, "77.5")
-    assert _accepts(numbers, "5000")
-    assert _accepts(numbers, "1e20")
-    contains = [{"contains": {"const": n}, "maxContains": 3} for n in range(9)]
-    with pytest.raises(LimitError, match="5000 states"):
-        Grammar.from_json_schema({"type": "array", "allOf": contains})
-    assert time.process_time() - begin < 8
+    with processor_time() as spent:
+        words = Grammar.from_json_schema({"allOf": [{"not": {"const": f"w{n}"}} for n in range(4000)]})
+        assert not _accepts(words, '"w77"')
+        assert _accepts(words, '"w4000"')
+        numbers = Grammar.from_json_schema({"type": "number", "not": {"enum": list(range(5000))}})
+        assert not _accepts(numbers, "77")
+        assert not _accepts(numbers, "77.0")
+        assert _accepts(numbers, "77.5")
+        assert _accepts(numbers, "5000")
+        assert _accepts(numbers, "1e20")
+        contains = [{"contains": {"const": n}, "maxContains": 3} for n in range(9)]
+        with pytest.raises(LimitError, match="5000 states"):
+            Grammar.from_json_schema({"type": "array", "allOf": contains})
+    assert spent.seconds < 8

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import time
 
 import pytest
+from processor_time import processor_time
 
 from constrain.errors import GrammarError
 from constrain.grammar.regex import from_regex, regex_code_points, regex_language
@@ -83,10 +83,9 @@ def test_the_place_and_the_reason(pattern: str, column: int, reason: str) -> Non
 def test_look_aheads_of_many_alternatives() -> None:
     # What none of them lets begin are 3 ** 12 combinations.
     words = ["|".join("." * (1 + 3 * place + i) + "a" for i in range(3)) for place in range(12)]
-    start = time.process_time()
-    with pytest.raises(GrammarError, match="look-ahead reaches beyond"):
+    with processor_time() as spent, pytest.raises(GrammarError, match="look-ahead reaches beyond"):
         from_regex("(?:" + "|".join(f"(?!{word})." for word in words) + ")*x")
-    assert time.process_time() - start < 10
+    assert spent.seconds < 10
 
 
 @pytest.mark.parametrize(
@@ -156,11 +155,11 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_patterns_cost_bounded_time(name: str) -> None:
-    begin = time.process_time()
-    for anchored in (True, False):
-        with contextlib.suppress(GrammarError):
-            regex_language(HOSTILE[name], flags="a", anchored=anchored)
-    assert time.process_time() - begin < 20
+    with processor_time() as spent:
+        for anchored in (True, False):
+            with contextlib.suppress(GrammarError):
+                regex_language(HOSTILE[name], flags="a", anchored=anchored)
+    assert spent.seconds < 20
 
 
 def test_a_pattern_that_is_too_long() -> None:

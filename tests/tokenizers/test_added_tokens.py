@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processor_time import processor_time
 
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, any_finder, longest_of
 
@@ -28,13 +28,13 @@ def test_same_matches_as_an_alternation(contents, text):
 
 def test_long_runs_and_many_tokens():
     runs = ["\n" * i for i in range(1, 500)] + [f"<unused{i}>" for i in range(6_000)] + ["\u2581" * 3]
-    begin = time.process_time()
-    finder = AddedTokenFinder([AddedToken(i, content) for i, content in enumerate(runs)])
-    assert time.process_time() - begin < 10
+    with processor_time() as spent:
+        finder = AddedTokenFinder([AddedToken(i, content) for i, content in enumerate(runs)])
+    assert spent.seconds < 10
     text = "a\n" * 20_000 + "<unused5999>" + "\n" * 700 + "\u2581" * 7 + "<unused6000>"
-    begin = time.process_time()
-    parts = finder.split(text)
-    assert time.process_time() - begin < 10
+    with processor_time() as spent:
+        parts = finder.split(text)
+    assert spent.seconds < 10
     ids = [token.id for _, _, token in parts if token is not None]
     assert ids == [0] * 20_000 + [499 + 5999, 498, 200, 6499, 6499]
     assert "".join(text[begin:end] for begin, end, _ in parts) == text

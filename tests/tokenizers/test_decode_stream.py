@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processor_time import processor_time
 from tokenizer_texts import TEXTS
 
 from constrain.errors import TokenizerError
@@ -134,10 +134,10 @@ def test_tokenizers_that_treat_the_first_token_differently(kind, ids, cut, skip)
 
 def seconds(tokenizer, ids):
     decoder = DecodeStream(tokenizer)
-    begin = time.thread_time()
-    for token_id in ids:
-        decoder.step(token_id)
-    return time.thread_time() - begin
+    with processor_time() as spent:
+        for token_id in ids:
+            decoder.step(token_id)
+    return spent.seconds
 
 
 def test_a_hundred_thousand_tokens(tokenizer):
