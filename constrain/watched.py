@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 import time
@@ -17,6 +18,9 @@ MOST_SECONDS = 10.0
 
 _EVERY = 0.02
 
+_AGAIN = 0.2
+"""After so much more processor time in which the caller has not left, it is told to leave once more."""
+
 _Result = TypeVar("_Result")
 
 
@@ -28,8 +32,9 @@ def watched(work: Callable[[], _Result]) -> _Result:
     """What ``work`` returns, unless it takes more than MOST_SECONDS, or than a deadline around it allows.
 
     A second thread looks at the time, and has the interpreter raise an exception in this one
-    (``PyThreadState_SetAsyncExc``), which the work does not notice until then.  Python's hooks for profilers and
-    debuggers could do the same, but make what is watched take up to twice the time.
+    (``PyThreadState_SetAsyncExc``), which the work does not notice until then.  Where it comes in a finalizer or in a
+    callback of a weak reference, Python drops it; so it is raised again until the work has ended.  Python's hooks for
+    profilers and debuggers could do the same, but make what is watched take up to twice the time.
 
     Raises
     ------
@@ -47,9 +52,14 @@ def watched(work: Callable[[], _Result]) -> _Result:
             return work()
         finally:
             watch.end()
-    except _LeaveError:
-        assert watch.over is not None
-        raise watch.over from None
+            if watch.over is not None:
+                raise _LeaveError
+    except BaseException as error:
+        # It, or an interrupt, may have come in place of the call above.
+        watch.end()
+        if isinstance(error, _LeaveError) and watch.over is not None:
+            raise watch.over from None
+        raise
 
 
 class _Watch:
@@ -70,26 +80,34 @@ class _Watch:
 
     def end(self) -> None:
         """Raise nothing more in the thread that is watched."""
-        with self._lock:
-            self._is_over.set()
-            if self.over is not None:
+        while True:
+            with contextlib.suppress(_LeaveError), self._lock:
+                self._is_over.set()
                 _raise_in(self._caller, None)
-                raise _LeaveError
+                return
 
     def _run(self) -> None:
+        over: LimitError | None = None
+        due = 0.0
         while not self._is_over.wait(_EVERY):
-            try:
-                self._look()
-                if self._clock() > self._end:
-                    raise LimitError(
-                        f"the grammar is too large: it takes more than {MOST_SECONDS:g} s to read; simplify it"
-                    )
-            except LimitError as error:
-                with self._lock:
-                    if not self._is_over.is_set():
-                        self.over = error
-                        _raise_in(self._caller, _LeaveError)
-                return
+            over = over or self._exceeded()
+            if over is None or self._clock() < due:
+                continue
+            with self._lock:
+                if not self._is_over.is_set():
+                    self.over = over
+                    _raise_in(self._caller, _LeaveError)
+            due = self._clock() + _AGAIN
+
+    def _exceeded(self) -> LimitError | None:
+        """What is said of a limit that is exceeded."""
+        try:
+            self._look()
+        except LimitError as error:
+            return error
+        if self._clock() > self._end:
+            return LimitError(f"the grammar is too large: it takes more than {MOST_SECONDS:g} s to read; simplify it")
+        return None
 
 
 def _raise_in(thread: int, exception: type[BaseException] | None) -> None:

@@ -60,6 +60,7 @@ def test_many_new_objects_are_not_looked_at_for_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(collection, "_MANY", 1000)
     monkeypatch.setattr(collection, "_MOST_UNSEEN", most)
     monkeypatch.setattr(collection, "_unseen", 0)
+    gc.unfreeze()
     seen: list[str] = []
 
     def note(phase: str, info: dict[str, int]) -> None:
