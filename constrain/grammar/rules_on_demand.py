@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Protocol, TypeVar
 
-from constrain.grammar.ir import BRANCH, NEVER, OPEN, Symbol
+from constrain.grammar.ir import BRANCH, FAR, NEVER, OPEN, UNSURE, Symbol
 from constrain.grammar.regular import Regular
 from constrain.limits import limited
 
@@ -75,6 +75,10 @@ class Costs:
         if cost is None:
             cost = self.known[key] = min(automaton.least(state, self), NEVER)
         return cost
+
+    def behind(self, automaton: Automaton, state: Any, edge: Any, kind: int) -> int:
+        """:meth:`Automaton.least_behind`; FAR where that is not known, but a text that comes there goes on."""
+        return min(automaton.least_behind(state, edge, self), NEVER if kind & UNSURE else FAR)
 
 
 class Template(Protocol):
@@ -232,7 +236,7 @@ class UnfoldedAutomata:
             self._costs = Costs(cost_of)
         if self.kinds[branch] & OPEN:
             automaton, state = self._places[self._before[branch]]
-            return min(automaton.least_behind(state, self._edge[branch], self._costs), NEVER)
+            return self._costs.behind(automaton, state, self._edge[branch], self.kinds[branch])
         place = self._places.get(branch)
         if place is None:
             automaton, state = self._places[self._before[branch]]

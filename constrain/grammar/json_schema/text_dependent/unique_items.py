@@ -246,7 +246,7 @@ class _Automaton:
         if ends:
             return min(map(costs.right, ends))
         return min(
-            (costs.right(right) + self.least_behind(state, edge, costs) for right, edge, _ in further), default=NEVER
+            (costs.right(right) + costs.behind(self, state, edge, kind) for right, edge, kind in further), default=NEVER
         )
 
     def least_behind(self, state: _Items | _Ahead, edge: tuple[int, ...], costs: Costs) -> int:
