@@ -53,6 +53,9 @@ OPEN, HARD, UNSURE = 1, 2, 4
 NEVER = 1 << 30
 """A cost that nothing reaches: of what cannot be finished, or not in a way that is known."""
 
+FAR = 1 << 26
+"""What is added to a cost where it is not known how much more there will be: the text decides, and does not end it."""
+
 
 class NothingLeftError(GrammarError):
     """Nothing can follow at an open branch after a text, for a reason that its message tells."""
@@ -130,6 +133,9 @@ class Unfolding(Protocol):
 
     def cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
         """What it costs at most to go on from a branch to the end of the right-hand side; NEVER if that is not known.
+
+        FAR or more says that there is a way to the end, and that no number is known for what will be behind some open
+        branch on it.  Behind that branch there will be one.
 
         ``cost_of`` tells what the cheapest text of a symbol costs, and NEVER for one that cannot be spelled.  The
         result is a promise that holds at every step:

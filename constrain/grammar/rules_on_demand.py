@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Protocol, TypeVar
 
-from constrain.grammar.ir import BRANCH, NEVER, OPEN, Symbol
+from constrain.grammar.ir import BRANCH, FAR, NEVER, OPEN, UNSURE, Symbol
 from constrain.grammar.regular import Regular
 from constrain.limits import limited
 
@@ -76,6 +76,10 @@ class Costs:
             cost = self.known[key] = min(automaton.least(state, self), NEVER)
         return cost
 
+    def behind(self, automaton: Automaton, state: Any, edge: Any, kind: int) -> int:
+        """:meth:`Automaton.least_behind`; FAR where that is not known, but a text that comes there goes on."""
+        return min(automaton.least_behind(state, edge, self), NEVER if kind & UNSURE else FAR)
+
 
 class Template(Protocol):
     """Makes the automaton for one nonterminal."""
@@ -137,7 +141,7 @@ class UnfoldedAutomata:
         self._places: dict[int, tuple[Automaton, Any]] = {}
         self._known: dict[tuple[Automaton, Any, Symbol], int] = {}
         self._closed: dict[tuple[Automaton, Any, Symbol], int] = {}
-        self._shared: dict[type, Any] = {}
+        self._shared: dict[Hashable, Any] = {}
         self.may_open = any(template.may_open for template in templates.values())
         self._symbols: dict[tuple[Automaton, Any], Symbol] = {}
         self._costs: Costs | None = None
@@ -151,11 +155,11 @@ class UnfoldedAutomata:
             return ~symbol >= len(self._grammar_lexemes) or self._is_usable(symbol)
         return symbol >= self._n_nonterminals or self._is_usable(symbol)
 
-    def shared(self, kind: type[Shared], make: Callable[[], Shared]) -> Shared:
-        """The one object of a kind that all automata of the grammar use."""
-        if kind not in self._shared:
-            self._shared[kind] = make()
-        return self._shared[kind]  # type: ignore[no-any-return]
+    def shared(self, owner: Hashable, make: Callable[[], Shared]) -> Shared:
+        """The one object that all automata of ``owner`` use, which is one of several schemas in a grammar."""
+        if owner not in self._shared:
+            self._shared[owner] = make()
+        return self._shared[owner]  # type: ignore[no-any-return]
 
     def lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The symbol of a lexeme that is not empty."""
@@ -232,7 +236,7 @@ class UnfoldedAutomata:
             self._costs = Costs(cost_of)
         if self.kinds[branch] & OPEN:
             automaton, state = self._places[self._before[branch]]
-            return min(automaton.least_behind(state, self._edge[branch], self._costs), NEVER)
+            return self._costs.behind(automaton, state, self._edge[branch], self.kinds[branch])
         place = self._places.get(branch)
         if place is None:
             automaton, state = self._places[self._before[branch]]

@@ -374,18 +374,6 @@ def test_stop_tokens_beside_tokens_that_the_grammar_names(vocabulary: constrain.
     assert matcher.is_terminated()
 
 
-def test_a_stop_token_is_in_no_completion() -> None:
-    tokens = [*(bytes((byte,)) for byte in range(128)), b"</s>"]
-    vocabulary = constrain.Vocabulary(tokens, eos_ids=[128])
-    compiled = constrain.GrammarCompiler(vocabulary).compile(Grammar.from_regex("b(a|cd)"))
-    assert constrain.Matcher(compiled).completion() == [*b"ba"]
-    matcher = constrain.Matcher(compiled, stop_token_ids=[ord("a")])
-    with pytest.raises(constrain.ConstrainError, match="no way to complete the text was found"):
-        matcher.completion()
-    assert matcher.accept_tokens(b"bc")
-    assert matcher.completion() == [ord("d")]
-
-
 def test_stop_tokens_beside_unique_keys() -> None:
     tokens = [*(bytes((byte,)) for byte in range(128)), b"</s>", b"<stop>"]
     vocabulary = constrain.Vocabulary(tokens, eos_ids=[128], special_ids=[129])

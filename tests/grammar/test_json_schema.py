@@ -195,6 +195,18 @@ def accepts(schema: Any, text: str, **options: Any) -> bool:
     return NaiveRecognizer(from_json_schema(schema, **options)).accepts(text.encode())
 
 
+@pytest.mark.parametrize("draft", [D7, D2019, D2020, None])
+def test_dependencies_count_in_all_drafts(draft: str | None) -> None:
+    """As in the optional tests of the official suite; the jsonschema package asserts them up to draft 7."""
+    schema: dict[str, Any] = {"dependencies": {"a": ["b"], "c": {"minProperties": 2}, "d": False}}
+    if draft is not None:
+        schema["$schema"] = draft
+    for text in ("{}", '{"b":1}', '{"a":1,"b":2}', '{"c":1,"e":1}', "5"):
+        assert accepts(schema, text), text
+    for text in ('{"a":1}', '{"c":1}', '{"d":1}', '{"a":1,"c":2}'):
+        assert not accepts(schema, text), text
+
+
 # -- white space ---------------------------------------------------------------------------------
 
 NESTED = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}, "b": {}}}

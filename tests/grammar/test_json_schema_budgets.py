@@ -295,3 +295,71 @@ def test_values_that_items_may_differ_in_are_found_once(monkeypatch: pytest.Monk
     assert matcher.accept_bytes(b"[")
     assert matcher.tokens_to_finish() <= 59
     assert len(asked) < 100
+
+
+REPEATED: dict[str, Any] = {"not": {"uniqueItems": True}, "type": "array"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "begun"),
+    [
+        ({**REPEATED, "maxItems": 2}, b"[12345"),
+        ({**REPEATED, "maxItems": 2}, b'["abababababababab'),
+        ({**REPEATED, "maxItems": 2}, b'[{"a":[1,2'),
+        ({**REPEATED, "maxItems": 3}, b"[1,12345"),
+        ({**REPEATED, "maxItems": 3, "items": {"type": "integer"}}, b"[12,123,1"),
+        ({**REPEATED, "maxItems": 2, "items": {"type": "array"}}, b"[[[1,2],3,[4"),
+        ({**REPEATED, "maxItems": 2, "items": {"type": "array", "uniqueItems": True}}, b"[[12345,1"),
+        ({"type": "object", "properties": {"a": {**REPEATED, "maxItems": 2}}, "required": ["b"]}, b'{"a":["abab'),
+    ],
+    ids=lambda value: value.decode() if isinstance(value, bytes) else "",
+)
+def test_an_item_that_has_to_be_repeated_is_as_long_as_it_is(schema: Any, begun: bytes) -> None:
+    """What repeating it will cost is not known before it is there."""
+    matcher = constrain.Matcher(compile_schema(schema))
+    assert matcher.accept_bytes(begun)
+    rest = matcher.completion()
+    assert matcher.accept_tokens(rest)
+    assert matcher.is_accepting()
+    text = begun + b"".join(TOKENS[token] for token in rest)
+    assert jsonschema.Draft202012Validator(schema).is_valid(json.loads(text)), text
+    within = constrain.Matcher(compile_schema(schema), max_tokens=100)
+    assert within.accept_bytes(begun)
+    for token in rest:
+        assert token in mask_of(within)
+        assert within.accept_token(token)
+
+
+def test_a_budget_is_enough_if_the_text_is_known_that_fits() -> None:
+    """Before the first item is there, what the others cost is counted in bytes."""
+    schema = {"type": "array", "items": {"type": "string", "minLength": 6}, "uniqueItems": True, "minItems": 3}
+    tokens = [*(bytes((byte,)) for byte in b'[]",ab'), b"aaa", b'","', b"</s>"]
+    compiled = constrain.GrammarCompiler(constrain.Vocabulary(tokens, eos_ids=[8])).compile(
+        constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    )
+    least = constrain.Matcher(compiled).tokens_to_finish()
+    choose = random.Random(4)
+    for most in range(least, 28):
+        matcher, text = constrain.Matcher(compiled, max_tokens=most), b""
+        while 8 not in (allowed := mask_of(matcher)):
+            assert allowed == {token for token in range(9) if matcher.fork().accept_token(token)}
+            token = choose.choice(sorted(allowed))
+            assert matcher.accept_token(token)
+            text += tokens[token]
+        assert jsonschema.Draft202012Validator(schema).is_valid(json.loads(text)), text
+    assert least < 22
+
+
+def test_items_that_differ_are_spelled_without_the_bytes_that_are_missing() -> None:
+    """Of any so many values the dearest may have a byte that no token has; the next one that is there has not."""
+    tokens = [*(bytes((byte,)) for byte in b'[]",01'), b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[6])
+    schema = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True, "minItems": 3}
+    compiled = constrain.GrammarCompiler(vocabulary).compile(
+        constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    )
+    for matcher in constrain.Matcher(compiled), constrain.Matcher(compiled, max_tokens=9):
+        rest = matcher.completion()
+        assert matcher.accept_tokens(rest)
+        assert matcher.is_accepting()
+        assert len(set(json.loads(b"".join(tokens[token] for token in rest)))) == 3

@@ -551,3 +551,44 @@ def test_a_required_member_without_values_beside_a_maximum() -> None:
     )
     assert constrain.Matcher(compiled).accept_bytes(b"[1,2]")
     assert not constrain.Matcher(compiled).accept_bytes(b"[1,1]")
+
+
+def _unique(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, "uniqueItems": True, "minItems": 2}
+
+
+def test_each_schema_of_a_grammar_has_unique_items_of_its_own() -> None:
+    """Rules that were written for one schema are none of another's."""
+    schemas = [_unique({"type": "integer"}), _unique({"type": "string"}), _unique({"type": "integer"})]
+    repeated = {"type": "array", "items": {"type": "boolean"}, "not": {"uniqueItems": True}}
+    parts = " ".join(f"%json {json.dumps(schema)}" for schema in [*schemas, repeated])
+    grammar = constrain.Grammar.from_lark(f"start: {parts}")
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    assert fits(compiled, '[1,2]["a","b"][3,4][true,true]')
+    assert not fits(compiled, '[1,2]["a","a"][3,4][true,true]')
+    assert not fits(compiled, '[1,2]["a","b"][3,3][true,true]')
+    assert not fits(compiled, '[1,2]["a","b"][3,4][true]')
+    for matcher in constrain.Matcher(compiled), constrain.Matcher(compiled, 40):
+        assert matcher.accept_tokens(matcher.completion())
+        assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize("style", ["llama3.1", "qwen3_coder"])
+def test_unique_items_of_every_tool(style: str) -> None:
+    values: dict[str, Any] = {"f": [1, 2], "g": ["a", "b"], "h": [{"k": 1}, {"k": 2}]}
+    pair = {"type": "object", "properties": {"k": {"type": "integer"}}, "additionalProperties": False}
+    types = {"f": {"type": "integer"}, "g": {"type": "string"}, "h": pair}
+    tools = [
+        {"function": {"name": name, "parameters": {"properties": {"x": _unique(items)}, "required": ["x"]}}}
+        for name, items in types.items()
+    ]
+    grammar = constrain.Grammar.from_tools(tools, style=style, tool_choice="required")
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    for name, value in values.items():
+        for items in value, [value[0], value[0]]:
+            call = {
+                "llama3.1": json.dumps({"name": name, "parameters": {"x": items}}),
+                "qwen3_coder": f"<tool_call>\n<function={name}>\n<parameter=x>\n{json.dumps(items)}\n</parameter>\n"
+                "</function>\n</tool_call>",
+            }[style]
+            assert fits(compiled, call) == (items is value), call

@@ -10,29 +10,16 @@ view of that grammar the token is spelled like a special one: it is itself, and 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from constrain.engine.vocabulary.views import kept_view
 from constrain.engine.vocabulary.vocabulary import END, NORMAL, SPECIAL, Vocabulary
 from constrain.errors import ConstrainError
-from constrain.forking import call_in_child
 from constrain.grammar.tokens import MARK, MOST_ID, spelling
-
-# How many views of a vocabulary are kept: one for grammars that name special tokens alone, and the last few others.
-_MOST_VIEWS = 4
-
-_lock = threading.Lock()
-
-
-@call_in_child
-def _renew_lock() -> None:
-    """After a fork nobody releases a lock that another thread held."""
-    global _lock
-    _lock = threading.Lock()
 
 
 class SpelledVocabulary(Vocabulary):
@@ -100,12 +87,4 @@ def spelled_vocabulary(plain: Vocabulary, named: Iterable[int] = ()) -> SpelledV
         If an id is too large to be spelled (16,777,215 is the largest).
     """
     key = frozenset(named)
-    with _lock:
-        view = plain.views.get(key)
-        if view is None:
-            view = plain.views[key] = SpelledVocabulary(plain, key)
-        plain.views.move_to_end(key)
-        while len(plain.views) > _MOST_VIEWS:
-            plain.views.popitem(last=False)
-    assert isinstance(view, SpelledVocabulary)
-    return view
+    return kept_view(plain, ("spelled", key), lambda: SpelledVocabulary(plain, key))

@@ -9,7 +9,7 @@ import operator
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -203,8 +203,8 @@ class Vocabulary:
         self.shared = SharedMasks(self.size, files)
         self._tables |= self.shared.tables
         self._local = threading.local()
-        # By what they spell (token_spellings.py).
-        self.views: OrderedDict[frozenset[int], Vocabulary] = OrderedDict()
+        # By what is different in them (views.py).
+        self.views: OrderedDict[Hashable, Vocabulary] = OrderedDict()
         self.shared_tables = tables.sharing(self._tables)
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:

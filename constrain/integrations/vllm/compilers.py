@@ -1,9 +1,4 @@
-"""Compilers for the requests of one model: one vocabulary for the model's own end tokens, others where requests differ.
-
-A request ends with the stop tokens that it names.  Where these are special tokens, which no text has, the model's own
-vocabulary serves, and masks are told of them.  Where one of them is an ordinary token, it may not be in the text, so
-that the text needs a vocabulary without it.
-"""
+"""Compiles grammars for the requests of one model, which end with the stop tokens that they name."""
 
 from __future__ import annotations
 
@@ -20,9 +15,6 @@ from constrain.grammar.grammar import Grammar
 from constrain.integrations.vllm.requests import grammar_of
 from constrain.limits import Deadline
 from constrain.tokenizers.adapters import adapt
-
-_MOST_VOCABULARIES = 4
-"""Vocabularies that are kept for ordinary stop tokens; each takes some 25 MB."""
 
 _MOST_GRAMMARS, _LONGEST_SPEC = 128, 1 << 16
 """Grammars that are kept as they were read, and how many characters their texts may have.
@@ -74,7 +66,6 @@ class Compilers:
         self.vocabulary = vocabulary
         if not self.vocabulary.eos_ids:
             raise ConstrainError("the tokenizer has no end token, so that no text could end")
-        self._others: OrderedDict[tuple[int, ...], GrammarCompiler] = OrderedDict()
         self._grammars: OrderedDict[tuple[str, str, bool], Grammar] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -106,20 +97,5 @@ class Compilers:
         ends = own.eos_ids if not stops else tuple(sorted({int(token) for token in stops}))
         if ends[0] < 0 or ends[-1] >= own.size:
             raise ConstrainError(f"stop token ids must be between 0 and {own.size - 1}, not {ends[0]} to {ends[-1]}")
-        if any(own.kinds[token] == NORMAL for token in ends):
-            return Compiled(self._compiler_of(ends).compile(grammar, time_limit=deadline), None)
-        compiled = self._own.compile(grammar, time_limit=deadline)
-        return Compiled(compiled, None if ends == own.eos_ids else ends)
-
-    def _compiler_of(self, ends: tuple[int, ...]) -> GrammarCompiler:
-        """The compiler whose vocabulary ends with these; the lock is held while one is made, a third of a second."""
-        with self._lock:
-            found = self._others.get(ends)
-            if found is None:
-                own = self.vocabulary
-                special = {*own.special_ids, *own.eos_ids}
-                found = self._others[ends] = GrammarCompiler(Vocabulary(own.tokens, ends, special))
-            self._others.move_to_end(ends)
-            while len(self._others) > _MOST_VOCABULARIES:
-                self._others.popitem(last=False)
-            return found
+        compiled = self._own.compile(grammar, time_limit=deadline).ending_with(ends)
+        return Compiled(compiled, None if ends == compiled.vocabulary.eos_ids else ends)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER, UNKNOWN
+from constrain.engine.conditions.budget.expression_costs import FAR, MISSING, NEVER, UNKNOWN
 from constrain.engine.parser.configurations import reset_work
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, set_used, used
@@ -108,9 +108,13 @@ def tokens_to_finish(ctx, state, _unused):
         if costs.tokens != UNKNOWN:
             break
         least, byte = costs.least, costs.byte
-        if least == 0 or least > CHAIN_LIMIT or byte < 0:
-            is_spelled = least < MISSING or t.token_weights(ctx)[0].has_all_bytes
-            costs.tokens = least if is_spelled else int64(NEVER)
+        # Up to a place behind which it is not known: from there on it will be asked again.
+        known = least % FAR if least < NEVER else least
+        if least == 0 or known > CHAIN_LIMIT or byte < 0:
+            is_spelled = known < MISSING or t.token_weights(ctx)[0].has_all_bytes
+            # Where the text decides (there is no next byte), it may decide for other bytes than those that are missing.
+            unspelled = int64(FAR) if byte < 0 and least < NEVER else int64(NEVER)
+            costs.tokens = least if is_spelled else unspelled
             costs.token = t.byte_costs(ctx)[byte].token if byte >= 0 else int64(-1)
             break
         if not push(ctx, t.COST_STACK, here):

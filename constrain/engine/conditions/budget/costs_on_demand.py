@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from constrain.engine.conditions.budget import costs
-from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
@@ -23,7 +23,7 @@ from constrain.engine.storage.schemas import LEXEMES, REST_COSTS, RULE_STARTS, R
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import Symbol
 
-assert NEVER == ir_module.NEVER
+assert (FAR, NEVER) == (ir_module.FAR, ir_module.NEVER)
 
 
 class UnfoldedCosts:

@@ -34,6 +34,11 @@ from constrain.kernels.language import int64, types
 NEVER = 1 << 30
 """A cost that nothing reaches: it cannot be finished, or at more cost than could ever be paid."""
 
+FAR = 1 << 26
+"""A cost that is not known, but of what can be finished once the text has come to some place: only what is beyond it,
+which is what it costs to come to that place.
+"""
+
 MISSING = 1 << 12
 """The cost of a byte that is not a token."""
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from constrain.engine.conditions.budget import completions
-from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.header import OPEN_AT
 from constrain.engine.traveller import Traveller, place_behind
 from constrain.errors import ConstrainError
 
+_MOST_OPEN_PLACES = 4096
+"""So many places where the text decides may be on the way to the end of a text."""
+
 NO_COMPLETION = "no way to complete the text was found in the tokens of the vocabulary"
 
 
 def tokens_from(compiled: GrammarTables, place: Place) -> int:
-    """How many tokens the known completion of a place takes; NEVER if there is none."""
+    """How many tokens the known completion of a place takes; NEVER if there is none.
+
+    FAR or more where only its beginning is known, and that it goes on.
+    """
     return compiled.run_at(place, completions.tokens_from)
 
 
@@ -31,17 +37,18 @@ def completion(compiled: GrammarTables, place: Place) -> list[int]:
         Behind something that depends on the text there is none after all.
     """
     tokens: list[int] = []
-    while True:
+    for _ in range(_MOST_OPEN_PLACES):
         most = tokens_from(compiled, place)
         if most == NEVER:
             raise ConstrainError(NO_COMPLETION)
-        out = np.empty(most, np.int32)
+        out = np.empty(most % FAR, np.int32)
         count = compiled.run_at(place, completions.completion, out)
         tokens += out[:count].tolist()
         if not compiled.ctx[OPEN_AT]:
             return tokens
         # From here on it depends on the text as it is by then.
         place = place_after(compiled, place, out[:count].tolist())
+    raise ConstrainError(NO_COMPLETION)
 
 
 def place_after(compiled: GrammarTables, place: Place, tokens: list[int]) -> Traveller:

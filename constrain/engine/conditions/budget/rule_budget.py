@@ -22,7 +22,7 @@ from constrain.engine.conditions.budget.budget import Budget, left_nothing, noth
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
 from constrain.engine.conditions.budget.cost_tables import prepare
-from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
 from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, completion, place_after, tokens_from
 from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
 from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
@@ -151,8 +151,9 @@ class RuleBudget(Budget):
         if count <= self.most:
             return None
         found = compiled.kept(start_completion)
-        if CHAIN_LIMIT < count < NEVER and count - CHAIN_LIMIT < self.most:
-            # The end of it is cut into tokens after all.
+        is_long = CHAIN_LIMIT < count < NEVER and count - CHAIN_LIMIT < self.most
+        if is_long or (compiled.unfolded is not None and count < NEVER):
+            # The end of it is cut into tokens after all, and where the text decides it is known what for.
             known = completion(compiled, cursor)
             found = known if found is None or len(known) < len(found) else found
         count = count if found is None else min(count, len(found))
@@ -215,6 +216,9 @@ class RuleBudget(Budget):
         found: list[int] | None = None
         if keys is not None and count != NEVER:
             count, found = rest_with_keys(compiled, behind, keys.after(cursor, data))
+        elif FAR <= count < NEVER:
+            found = completion(compiled, behind)
+            count = len(found)
         elif count > most and not compiled.ir.distinct_keys:
             found = search(compiled, behind, most)
             count = NEVER if found is None else len(found)

@@ -27,7 +27,7 @@ from collections.abc import Callable
 import numpy as np
 
 from constrain.engine.conditions.budget.completions_with_keys import NO_WAY, Rests, rest_with_keys
-from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
+from constrain.engine.conditions.budget.expression_costs import FAR, MISSING, NEVER
 from constrain.engine.conditions.budget.known_completions import place_after, tokens_from
 from constrain.engine.conditions.budget.masks import forbid_tokens
 from constrain.engine.conditions.protocol import Walk
@@ -115,7 +115,7 @@ class ScarceKeyCosts:
             rests = tables.array(REST_COSTS)[:n_symbols][np.isin(symbols, ~lexemes)]
             worst = tables.array(EXPRESSION_COSTS)["worst"][tables.array(LEXEMES)["expression"][lexemes]]
             self._n_symbols = n_symbols
-            rests = rests[rests < NEVER]
+            rests = rests[rests < FAR]
             dearest = int(rests.max(initial=0) - rests.min(initial=NEVER)) if len(rests) else 0
             worst = np.where((worst < 0) | (worst >= MISSING), _WORST_UNKNOWN, worst)
             self._dearest = dearest + int(worst.max(initial=0))

@@ -159,8 +159,9 @@ class ArrayAutomaton:
                 todo += undecided
                 continue
             ways = [costs.right(right) for right in ends]
-            for right, edge, _ in further:
-                rest = costs.least(self, edge) if isinstance(edge, _Items) else self.least_behind(here, edge, costs)
+            for right, edge, kind in further:
+                is_known = isinstance(edge, _Items)
+                rest = costs.least(self, edge) if is_known else costs.behind(self, here, edge, kind)
                 ways.append(costs.right(right) + rest)
             costs.known[self, here] = min(min(ways, default=NEVER), NEVER)
             todo.pop()

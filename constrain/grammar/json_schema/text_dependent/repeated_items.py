@@ -115,7 +115,7 @@ class _Automaton:
         found = [costs.right(right) for right in ends]
         for right, edge, kind in further:
             if kind:
-                rest = self.least_behind(state, edge, costs)
+                rest = costs.behind(self, state, edge, kind)
             elif edge.items is None:
                 rest = self._rest(edge.size, costs)
             else:

@@ -128,13 +128,13 @@ class UniqueItems:
 
 
 def different_values(written: Written, unfolding: UnfoldedAutomata) -> DifferentValues:
-    """The one maker of a grammar's symbols."""
+    """The one maker of a schema's symbols: what it has written of other rules is its own."""
 
     def unique(values: DifferentValues, node: ArrayNode, layout: Layout) -> _Automaton:
         return _Automaton(UniqueItems(written, node, layout), values)
 
     few = FewValues(written.normal, other_classes)
-    return unfolding.shared(DifferentValues, lambda: DifferentValues(written, unfolding, few, unique))
+    return unfolding.shared(written, lambda: DifferentValues(written, unfolding, few, unique))
 
 
 class _Automaton:
@@ -246,7 +246,7 @@ class _Automaton:
         if ends:
             return min(map(costs.right, ends))
         return min(
-            (costs.right(right) + self.least_behind(state, edge, costs) for right, edge, _ in further), default=NEVER
+            (costs.right(right) + costs.behind(self, state, edge, kind) for right, edge, kind in further), default=NEVER
         )
 
     def least_behind(self, state: _Items | _Ahead, edge: tuple[int, ...], costs: Costs) -> int:

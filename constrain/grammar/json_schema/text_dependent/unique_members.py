@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar.growing_tree import GrowingTree
-from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
+from constrain.grammar.ir import FAR, HARD, NEVER, OPEN, Symbol
 from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
 from constrain.grammar.json_schema.lexical.strings import Spelling
 from constrain.grammar.json_schema.lexical.texts import GrowingWords, Text, spelled
@@ -213,7 +213,8 @@ class _Automaton:
         if needed >= NEVER:
             return NEVER
         close = 0 if self._order.close is None else costs.of(self._order.close)
-        return close + needed * self._dearest(count + needed, bool(members.pending), costs)
+        dearest = self._dearest(count + needed, bool(members.pending), costs)
+        return dearest if dearest >= FAR else close + needed * dearest
 
     def _dearest(self, count: int, is_pending: bool, costs: Costs) -> int:
         """What is enough for one more member, if there are ``count`` keys in the end.
@@ -231,7 +232,7 @@ class _Automaton:
                 if lexemes is not None and not lexemes:
                     # There are no such keys.
                     continue
-                dearest = NEVER if lexemes is None else max(map(costs.of, lexemes))
+                dearest = FAR if lexemes is None else max(map(costs.of, lexemes))
                 prices.append(min(dearest + costs.of(way.value), NEVER))
                 if not self._order.named[way.member] and (of_class is None or len(lexemes or ()) >= count):
                     always.append(prices[-1])
