@@ -7,14 +7,15 @@ from typing import Any, Literal, Protocol
 
 EventKind = Literal["object", "array", "string", "number", "boolean", "null", "capture"]
 
+Steps = tuple[Any, ...]
+"""Which part of a JSON text, as a linked list: the steps to what it is in, and its key or number there; or nothing."""
+
 
 class Event:
     """What a step brought of one part of a text.
 
     Attributes
     ----------
-    pointer : str or None
-        Which part of a JSON text, as a JSON pointer (RFC 6901); None for a capture.
     name : str or None
         What a capture is called; None for a part of a JSON text.
     kind : str
@@ -26,11 +27,11 @@ class Event:
         Whether nothing more can come of it.
     """
 
-    __slots__ = ("_content", "_decode", "delta", "is_complete", "kind", "name", "pointer")
+    __slots__ = ("_content", "_decode", "_steps", "delta", "is_complete", "kind", "name")
 
     def __init__(
         self,
-        pointer: str | None,
+        steps: Steps | None,
         name: str | None,
         kind: EventKind,
         delta: str,
@@ -38,13 +39,25 @@ class Event:
         decode: Callable[[EventKind, Any, bool], Any],
         content: Any,
     ) -> None:
-        self.pointer = pointer
+        self._steps = steps
         self.name = name
         self.kind = kind
         self.delta = delta
         self.is_complete = is_complete
         self._decode = decode
         self._content = content
+
+    @property
+    def pointer(self) -> str | None:
+        """Which part of a JSON text, as a JSON pointer (RFC 6901), written when it is asked for; None for a capture."""
+        # The pointers of all parts of a text that is nested deeply would be as long as the square of its length.
+        if self._steps is None:
+            return None
+        parts, steps = [], self._steps
+        while steps:
+            steps, step = steps
+            parts.append("/" + str(step).replace("~", "~0").replace("/", "~1"))
+        return "".join(reversed(parts))
 
     @property
     def value(self) -> Any:

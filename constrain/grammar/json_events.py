@@ -18,19 +18,19 @@ import re
 from typing import Any, Final
 
 from constrain.characters import whole_characters
-from constrain.grammar.events import Event, EventKind
+from constrain.grammar.events import Event, EventKind, Steps
 
 _OPEN_OBJECT, _OPEN_ARRAY, _CLOSE = range(3)
 
-# More of a string, or of a number, true, false or null: what it is more, and whether it begins and ends here.
-_BEGINS, _ENDS, _TEXT, _PLAIN_TEXT = 1, 2, 4, 8
+# More of a string, or of a number, true, false or null: what it is more of, and whether it begins and ends here.
+_BEGINS, _ENDS, _TEXT, _NUMBER, _BOOLEAN, _NULL = 1, 2, 4, 8, 16, 32
+_KINDS: dict[int, EventKind] = {_TEXT: "string", _NUMBER: "number", _BOOLEAN: "boolean", _NULL: "null"}
 
 _Operation = tuple[int, str]
 
-# What a lexical state is: between tokens; within a number, true, false or null; and within a string, for which it is
-# the bytes of an escape or of a character that has begun.
+# What a lexical state is: between tokens; what a value without quotes is more of; and within a string, the bytes of an
+# escape or of a character that has begun.
 _BETWEEN: Final = 0
-_PLAIN: Final = 1
 _Lexical = int | bytes
 
 _NO_JSON = "the text is no JSON"
@@ -58,13 +58,13 @@ _FIRST_HALF = re.compile(rb"(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})\Z")
 # state behind it.
 _Known = tuple["str | None", tuple[_Operation, ...], _State]
 
-# An open object or array: the one around it, whether it is an object, its pointer, the key whose value is next, its
+# An open object or array: the one around it, whether it is an object, its steps, the key whose value is next, its
 # members as a linked list (before, key, kind, content), and how many these are.
-_Frame = tuple[Any, bool, str, "str | None", Any, int]
+_Frame = tuple[Any, bool, Steps, "str | None", Any, int]
 
-# A place: the lexical state, the innermost frame, the pointer of the string or number that has begun (None for a key),
+# A place: the lexical state, the innermost frame, the steps to the string or number that has begun (None for a key),
 # and its text as a linked list (before, piece).
-_Place = tuple[_State, "_Frame | None", "str | None", Any]
+_Place = tuple[_State, "_Frame | None", "Steps | None", Any]
 
 
 class JsonReader:
@@ -99,7 +99,7 @@ class JsonReader:
 
     def read(self, place: _Place, data: bytes, key: int | None, events: list[Event]) -> _Place:
         """The place behind some more bytes; what they bring is added to ``events``."""
-        state, frame, pointer, text = place
+        state, frame, steps, text = place
         try:
             more, operations, state = state[key]  # type: ignore[index]
         except KeyError:
@@ -107,23 +107,23 @@ class JsonReader:
         if more is not None:
             # The usual case within a string.
             text = text, more
-            if pointer is not None:
-                events.append(Event(pointer, None, "string", more, False, _decoded, text))
-            return state, frame, pointer, text
+            if steps is not None:
+                events.append(Event(steps, None, "string", more, False, _decoded, text))
+            return state, frame, steps, text
         if not operations:
-            return state, frame, pointer, text
+            return state, frame, steps, text
         for code, piece in operations:
             if code >= _TEXT:
                 if code & _BEGINS:
-                    is_key = code < _PLAIN_TEXT and frame is not None and frame[1] and frame[3] is None
-                    pointer = None if is_key else _pointer_below(frame)
+                    is_key = code < _NUMBER and frame is not None and frame[1] and frame[3] is None
+                    steps = None if is_key else _steps_below(frame)
                 if piece:
                     text = text, piece
-                if pointer is not None:
-                    kind = "string" if code < _PLAIN_TEXT else _kind_of(text)
-                    events.append(Event(pointer, None, kind, piece, code & _ENDS != 0, _decoded, text))
+                if steps is not None:
+                    kind = _KINDS[code & -_TEXT]
+                    events.append(Event(steps, None, kind, piece, code & _ENDS != 0, _decoded, text))
                     if code & _ENDS:
-                        frame, pointer, text = _with_member(frame, kind, text), None, None
+                        frame, steps, text = _with_member(frame, kind, text), None, None
                 elif code & _ENDS:
                     if frame is None:
                         raise ValueError(_NO_JSON)
@@ -138,44 +138,33 @@ class JsonReader:
                 frame = _with_member(outer, kind, members)
             else:
                 is_object = code == _OPEN_OBJECT
-                where = _pointer_below(frame)
+                where = _steps_below(frame)
                 events.append(Event(where, None, "object" if is_object else "array", "", False, _decoded, None))
                 frame = frame, is_object, where, None, None, 0
-        return state, frame, pointer, text
+        return state, frame, steps, text
 
     def finish(self, place: _Place, events: list[Event]) -> None:
         """Add what it brings that the text ends here: a number has no other end."""
-        if place[0].lexical == _PLAIN:
-            events.append(Event(place[2], None, _kind_of(place[3]), "", True, _decoded, place[3]))
+        lexical = place[0].lexical
+        if isinstance(lexical, int) and lexical != _BETWEEN:
+            events.append(Event(place[2], None, _KINDS[lexical], "", True, _decoded, place[3]))
 
 
-def _pointer_below(frame: _Frame | None) -> str:
-    """The pointer of what comes next."""
+def _steps_below(frame: _Frame | None) -> Steps:
+    """The steps to what comes next."""
     if frame is None:
-        return ""
-    if not frame[1]:
-        return f"{frame[2]}/{frame[5]}"
-    key = frame[3]
-    if key is None:
+        return ()
+    step = frame[3] if frame[1] else frame[5]
+    if step is None:
         raise ValueError(_NO_JSON)
-    if "~" in key or "/" in key:
-        key = key.replace("~", "~0").replace("/", "~1")
-    return f"{frame[2]}/{key}"
+    return frame[2], step
 
 
 def _with_member(frame: _Frame | None, kind: EventKind, content: Any) -> _Frame | None:
     if frame is None:
         return None
-    outer, is_object, pointer, name, members, count = frame
-    return outer, is_object, pointer, None, (members, name, kind, content), count + 1
-
-
-def _kind_of(text: Any) -> EventKind:
-    """Which kind of value a number or constant is, by its first letter."""
-    while text[0] is not None:
-        text = text[0]
-    first = text[1][0]
-    return "boolean" if first in "tf" else "null" if first == "n" else "number"
+    outer, is_object, steps, name, members, count = frame
+    return outer, is_object, steps, None, (members, name, kind, content), count + 1
 
 
 # -- lexical ---------------------------------------------------------------------------------------
@@ -200,14 +189,14 @@ def _operations(state: _Lexical, data: bytes) -> tuple[tuple[_Operation, ...], _
             if stop or begins:
                 found.append((_TEXT | begins, _decoded_string(data[:stop])))
             return tuple(found), data[stop:]
-        if state == _PLAIN:
+        if state != _BETWEEN:
             end = _PLAIN_END.search(data, at)
             stop = size if end is None else end.start()
             ends = 0 if end is None else _ENDS
             if stop > at or ends:
-                found.append((_PLAIN_TEXT | begins | ends, data[at:stop].decode("ascii")))
+                found.append((state | begins | ends, data[at:stop].decode("ascii")))
             if end is None:
-                return tuple(found), _PLAIN
+                return tuple(found), state
             state, at, begins = _BETWEEN, stop, 0
         match = _TOKEN.search(data, at)
         if match is None:
@@ -220,7 +209,8 @@ def _operations(state: _Lexical, data: bytes) -> tuple[tuple[_Operation, ...], _
         elif byte in b"}]":
             found.append((_CLOSE, ""))
         else:
-            state, at, begins = _PLAIN, match.start(), _BEGINS
+            kind = _BOOLEAN if byte in b"tf" else _NULL if byte == 0x6E else _NUMBER
+            state, at, begins = kind, match.start(), _BEGINS
 
 
 def _certain(data: bytes) -> int:
