@@ -7,7 +7,7 @@
 Every process gets so many schemas and has all kernels loaded; each mask, each accepted token and each compile is timed
 by itself.  Times are the thread's own on the processor, so what else the machine does is no part of them; no garbage is
 collected while they are taken.  The exit status is 1 if something takes longer than ``--above``.  Instances of
-MaskBench are followed to their end; through made schemas there are random walks.
+MaskBench are followed to their end; through schemas without any, and through made ones, there are random walks.
 """
 
 from __future__ import annotations
@@ -177,6 +177,9 @@ class Visitor:
             with contextlib.suppress(ValueError):  # the tokenizer changes some texts
                 tokens = self.table.encode(json.dumps(test["data"], ensure_ascii=False))
                 self.follow(entry["id"], compiled, f"instance {index}", tokens)
+        if not entry["tests"]:
+            for seed in range(WALKS):
+                self.walk(entry["id"], compiled, seed)
 
 
 def _work(options: argparse.Namespace, first: int, last: int) -> Iterator[dict[str, Any]]:

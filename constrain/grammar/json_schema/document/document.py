@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 from urllib.parse import quote, urljoin
 
 from constrain.errors import SchemaError
+from constrain.grammar.json_schema.document.contents import Contents
 from constrain.grammar.json_schema.document.drafts import (
     DIALECTS,
     UNDECLARED,
@@ -74,6 +75,16 @@ class Location(Place):
         self.depth = depth
         self.handle = () if schema is True else (self,)
         self.negation = () if schema is False else None
+
+    def is_copy_of(self, other: Place) -> bool:
+        """Whether another place of the same resource holds the same schema, word by word."""
+        if type(other) is not Location or other.resource is not self.resource or self.scope is not None:
+            return self is other
+        one, two = self.schema, other.schema
+        if not isinstance(one, dict) or not isinstance(two, dict) or one.keys() != two.keys():
+            return self is other
+        number = self.resource.document.contents.number(one)
+        return number is not None and number == self.resource.document.contents.number(two)
 
     def child(self, schema: Any, *path: str) -> Handle:
         """The handle of a subschema, found under ``path`` (``$ref`` is followed where it stands alone)."""
@@ -175,6 +186,7 @@ class Document:
         self.locations: dict[int, Location] = {}
         self._scoped: dict[tuple[int, tuple[Resource, ...]], Location] = {}
         self._resources: dict[int, Resource] = {}
+        self.contents = Contents()
         self.references = resolver(self)
         resource = Resource(self, schema, "#", "", UNDECLARED)
         self.root = self.place(schema, "#", resource, 0, () if has_scope else None)

@@ -21,7 +21,14 @@ class Place:
     pointer: str
     handle: Handle
     negation: Handle | None
-    """The complement, once someone has asked for it: the same object every time, so that it is worked out once."""
+    """The complement, once someone has asked for it: the same object every time, so that it is worked out once.
+
+    Of a place that allows nothing it is there from the beginning, and empty.
+    """
+
+    def is_copy_of(self, other: Place) -> bool:
+        """Whether two places say the same; False also if that is not easily told."""
+        return self is other
 
 
 class Never(Place):
@@ -91,17 +98,25 @@ def conjunction(left: Handle, right: Handle) -> Handle:
     if not right:
         return left
     spend(1 + (len(left) + len(right)) // 8)
-    if type(left[0]) is Never:
+    if left[0].negation == ():
         return left
     known = left if len(left) + len(right) <= _MANY else set(left)
     new: list[Place] = []
     for place in right:
         if place in known:
             continue
-        if type(place) is Never:
-            return place.handle
         opposite = place.negation
+        if opposite == ():
+            return place.handle
         if opposite and len(opposite) == 1 and opposite[0] in known:
             return Never(place.pointer, "it is excluded by a complement of itself").handle
         new.append(place)
-    return (*left, *new) if new else left
+    if not new:
+        return left
+    whole = (*left, *new)
+    for place in whole:
+        if type(place) is Negation and len(place.item) == 1:
+            excluded = place.item[0]
+            if any(each.is_copy_of(excluded) for each in (whole if place in new else new)):
+                return Never(place.pointer, "it is excluded by the complement of a copy of itself").handle
+    return whole

@@ -23,6 +23,7 @@ from constrain.grammar.json_schema.lexical.strings import EVERY_WAY, Spelling
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import least_length, regex_code_points, regex_of_length
 from constrain.grammar.regular import EMPTY, Regular, complement, counted, intersect, repeat, union
+from constrain.grammar.unbounded import without_bounds
 
 # How many steps the search for a common string takes before it gives up.
 _SEARCH_LIMIT = 1000
@@ -185,6 +186,10 @@ def every(*texts: Text) -> Text:
             flat.pop(one, None)
     if NO_TEXTS in flat:
         return NO_TEXTS
+    for text in [text for text in flat if isinstance(text, Some)]:
+        # A union says nothing beside one of its parts.
+        if not flat.keys().isdisjoint(text.items):
+            del flat[text]
     return next(iter(flat)) if len(flat) == 1 else Every(tuple(flat))
 
 
@@ -368,11 +373,39 @@ def is_surely_empty(text: Text) -> bool:
     for item in text.items:
         if isinstance(item, Words):
             return not any(contains(text, value) for value in item.values)
-    excluded = {item.item for item in text.items if isinstance(item, Without)}
+    excluded: dict[Text, None] = {}
+    for item in text.items:
+        if isinstance(item, Without):
+            excluded.update(dict.fromkeys(item.item.items if isinstance(item.item, Some) else (item.item,)))
     wanted = [item for item in text.items if not isinstance(item, Without)]
-    if not excluded.isdisjoint(wanted):
+    if any(_is_part_of_one(item, excluded) for item in wanted):
         return True
-    return any(_exclude_each_other(*pair) for pair in combinations(filter(is_regular, wanted), 2))
+    regular = [item for item in wanted if is_regular(item)]
+    if any(_exclude_each_other(*pair) for pair in combinations(regular, 2)):
+        return True
+    return any(_is_within(item, other) for other in filter(_is_searched, excluded) for item in regular)
+
+
+def _is_part_of_one(text: Text, others: dict[Text, None]) -> bool:
+    """Whether a set is plainly a part of one of some others."""
+    if isinstance(text, Some):
+        return all(_is_part_of_one(item, others) for item in text.items)
+    if isinstance(text, Words):
+        return any(isinstance(other, Words) and text.values <= other.values for other in others)
+    return text in others
+
+
+def _is_searched(text: Text) -> bool:
+    return isinstance(text, Pattern)
+
+
+@lru_cache(maxsize=4096)
+def _is_within(inner: Text, outer: Text) -> bool:
+    """Whether a set is a part of another one; False where a short search could not tell."""
+    word = example(plain(inner))
+    if word is not None and not automaton(outer).matches(word):
+        return False
+    return Automaton(intersect(without_bounds(plain(inner)), complement(plain(outer)))).is_empty(_SEARCH_LIMIT) is True
 
 
 @lru_cache(maxsize=4096)
@@ -383,4 +416,9 @@ def _exclude_each_other(left: Text, right: Text) -> bool:
         first, second = automaton(left), automaton(right)
         if any(first.matches(word) and second.matches(word) for word in (one, other, one + other, other + one)):
             return False
-    return Automaton(intersect(plain(left), plain(right))).is_empty(_SEARCH_LIMIT) is True
+    # Without counts there are few states, and mostly it is the characters that exclude each other.
+    unbounded = intersect(without_bounds(plain(left)), without_bounds(plain(right)))
+    if Automaton(unbounded).is_empty(_SEARCH_LIMIT) is True:
+        return True
+    exact = intersect(plain(left), plain(right))
+    return unbounded != exact and Automaton(exact).is_empty(_SEARCH_LIMIT) is True

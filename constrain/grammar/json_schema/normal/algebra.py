@@ -270,7 +270,7 @@ def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
         return tuple(nodes)
     unique: dict[object, Node] = {}
     for node in nodes:
-        unique.setdefault(_content(node), node)
+        unique.setdefault(content(node), node)
     kept = list(unique.values())
     objects = [node for node in kept if isinstance(node, ObjectNode)]
     if not 1 < len(objects) <= _MAX_COMPARED:
@@ -324,7 +324,7 @@ def _counts_include(mine: ObjectNode, theirs: ObjectNode) -> bool:
     return theirs.high is None or (mine.high is not None and mine.high.value <= theirs.high.value)
 
 
-def _content(node: Node) -> object:
+def content(node: Node) -> object:
     """What makes two nodes the same, but for where they come from."""
     if isinstance(node, StringNode):
         terms = tuple(term.text for term in node.terms)

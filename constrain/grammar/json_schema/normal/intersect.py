@@ -370,7 +370,9 @@ def _required_members(
         if name in required:
             other = member(right, name)
             both = bound[name] = conjunction(handle, other)
-            if both and both != handle and both != other:
+            # A side that requires a member as it is has been looked at.
+            known = (both == handle and name in left.required) or (both == other and name in right.required)
+            if both and not known:
                 conflict = _required_conflict(name, both, required, probe)
                 if conflict is not None:
                     return conflict
@@ -379,13 +381,6 @@ def _required_members(
             both = bound[name] = conjunction(member(left, name), handle)
             if both and (both != handle or name not in right.required):
                 conflict = _required_conflict(name, both, required, probe)
-                if conflict is not None:
-                    return conflict
-    for one, other_side in ((left, right), (right, left)):
-        for name in one.required:
-            # What the one side requires may be what the other excludes, and neither has a schema of its own for it.
-            if name in bound and name not in other_side.required and bound[name] == other_side.properties.get(name):
-                conflict = _required_conflict(name, bound[name], required, probe)
                 if conflict is not None:
                     return conflict
     if left.rules or right.rules or left.additional or right.additional:

@@ -24,6 +24,7 @@ from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.json_schema.lexical.texts import HOST_NAME, Format, is_regular
 from constrain.grammar.json_schema.lexical.words import describe
+from constrain.grammar.json_schema.normal.algebra import content
 from constrain.grammar.json_schema.normal.metaschema import check_document
 from constrain.grammar.json_schema.normal.nodes import (
     ANY,
@@ -391,7 +392,14 @@ class RuleWriter:
         layout = self.layout.inner
         if layout is None:
             return None
-        symbol = containers[node] = self.builder.nonterminal(node.pointer)
+        same = content(node)
+        symbol = self._written.by_content.get(same)
+        if symbol is not None and _has_parts(node):
+            # Alternatives that come of one schema in several ways, such as by way of different branches.
+            containers[node] = symbol
+            self._may_recur = True
+            return symbol
+        symbol = containers[node] = self._written.by_content[same] = self.builder.nonterminal(node.pointer)
         if isinstance(node, ArrayNode):
             bracket = self.builder.lexeme(layout.open_array, "'['")
         else:
@@ -408,6 +416,15 @@ class _Written:
         # By the identity of their language, which is held here.
         self.scalars: dict[int, tuple[Symbol, Regular]] = {}
         self.containers: dict[Node, Symbol] = {}
+        # By what makes two nodes the same.
+        self.by_content: dict[object, Symbol] = {}
+
+
+def _has_parts(node: Container) -> bool:
+    """Whether a node speaks of schemas: a node of the same content then comes of the same place."""
+    if isinstance(node, ArrayNode):
+        return bool(node.prefix or node.items or node.contains)
+    return bool(node.properties or node.rules or node.additional)
 
 
 def _nothing_before(token: Regular) -> Regular:

@@ -1,0 +1,47 @@
+"""Patterns of keys of which some exclude each other: no class of keys is searched in vain."""
+
+from typing import Any
+
+import pytest
+from finite_texts import verdicts
+
+HEXADECIMAL = "^[0-9a-f]{1,31}$"
+
+
+def test_patterns_that_exclude_each_other_whatever_their_lengths() -> None:
+    """Took more steps than a pattern may take: ``admin`` is not hexadecimal, but that was searched length by length."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "patternProperties": {"b.{11}$": {"type": "integer"}, "admin": {"type": "null"}},
+        "propertyNames": {"pattern": HEXADECIMAL},
+    }
+    texts = ('{"b0123456789a":1}', '{"b0123456789a":null}', '{"b0":null}', '{"admin":null}', '{"":1}')
+    assert verdicts(schema, *texts) == [True, False, True, False, False]
+
+
+@pytest.mark.parametrize("last", [False, {"type": "null"}])
+def test_keys_of_no_pattern(last: Any) -> None:
+    """The keys that are of no pattern, and of some pattern, are none: that was searched, too."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "patternProperties": {
+            "id.*e.*customer": {"type": "null"},
+            "admin": False,
+            "^(?=.*[0-9])(?!0).{4,60}$": {"type": "integer"},
+        },
+        "additionalProperties": last,
+        "maxProperties": 9,
+    }
+    texts = ('{"abc1":1}', '{"id e customer":null}', '{"id e customer1":null}', '{"admin":null}', '{"abc":null}')
+    assert verdicts(schema, *texts) == [True, True, False, False, last is not False]
+
+
+def test_a_pattern_within_another_one() -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "patternProperties": {"^ab*$": {"type": "integer"}, "^a": {"minimum": 3}},
+        "propertyNames": {"not": {"pattern": "c"}},
+        "additionalProperties": {"type": "null"},
+    }
+    texts = ('{"abb":3}', '{"abb":2}', '{"abb":null}', '{"ad":3}', '{"d":null}', '{"c":null}')
+    assert verdicts(schema, *texts) == [True, False, False, True, True, False]
