@@ -165,6 +165,11 @@ class TurnParser:
         behind = self._behind_text if self._style.text_first else self._read_text
         self._behind_calls = self._rest if self._style.is_whole else behind
         self._in_section = False
+        # Whether a call has ended the thoughts, whose mark may come yet; and what comes behind that.
+        self._in_thoughts = False
+        self._behind_thoughts = self._behind_calls
+        # The mark that calls begin with.
+        self._opening: re.Match[str] | None = None
         # What was read of a call that is not complete, or of the section before its first call.
         self._unfinished = ""
         self._scanner: BracketScanner | None = None
@@ -182,6 +187,9 @@ class TurnParser:
         exact = [len(trigger) if begin.startswith(trigger) else len(pieces(begin)[0][1]) for begin in begins]
         self._starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
         self._start = re.compile("|".join(map(re.escape, self._starts)))
+        if style.reasoning is not None:
+            self._thoughts = [Mark(style.reasoning.begin.strip(), is_inside=True)]
+            self._thoughts_end = [Mark(style.reasoning.end, is_inside=True, is_last=True)]
         if section is None:
             self._openings = self._heads = [
                 Mark(*form, exact=length) for form, length in zip(forms, exact, strict=True)
@@ -242,29 +250,59 @@ class TurnParser:
         if thoughts is None:
             self._step = self._begin_text
             return True
-        openings = thoughts.openings()
-        if any(self._may_begin(opening) for opening in openings):
+        opening, must_wait = self._first(self._thoughts)
+        if must_wait:
             return False
-        has_begun = any(self._take(opening) for opening in openings)
-        if has_begun or (thoughts.is_open and self._reasoning):
+        if opening is not None:
+            self._buffer = self._buffer[opening.end() :]
+        self._step = self._begin_text
+        if opening is not None or (thoughts.is_open and self._reasoning):
             self.turn.is_complete = False
-            self._step = self._think
-        else:
-            self._step = self._begin_text
+            self._step = self._think if opening is None else self._begin_thoughts
+        return True
+
+    def _begin_thoughts(self) -> bool:
+        """The white space that the beginning of thoughts ends with is none of them."""
+        assert self._style.reasoning is not None
+        begin = self._style.reasoning.begin
+        space = begin[len(begin.rstrip()) :]
+        if self._may_begin(space):
+            return False
+        self._take(space)
+        self._step = self._think
         return True
 
     def _think(self) -> bool:
         thoughts = self._style.reasoning
         assert thoughts is not None
-        found = self._buffer.find(thoughts.end)
-        if found >= 0:
-            self._say("reasoning", found)
+        end = self._buffer.find(thoughts.end)
+        # A grammar has no call in thoughts, so one that begins there ends them.
+        calls, is_whole = self._find_opening(len(self._buffer) if end < 0 else end)
+        if calls is not None:
+            self._say("reasoning", calls)
+            if is_whole:
+                self.turn.is_complete = self._in_thoughts = True
+                self._step = self._read_text if self._style.text_first else self._begin_text
+            return is_whole
+        if end >= 0:
+            self._say("reasoning", end)
             self._take(thoughts.end)
             self.turn.is_complete = True
             self._step = self._after_thoughts
             return True
-        self._say("reasoning", len(self._buffer) - self._held((thoughts.end,)))
+        self._say("reasoning", len(self._buffer) - self._held((thoughts.end, *self._starts)))
         return False
+
+    def _end_thoughts(self) -> bool:
+        """Behind a call that ended thoughts: their mark, if it comes then, is no text."""
+        end, must_wait = self._first(self._thoughts_end)
+        if must_wait:
+            return False
+        self._step = self._behind_thoughts
+        if end is not None:
+            self._buffer = self._buffer[end.end() :]
+            self._in_thoughts, self._step = False, self._after_thoughts
+        return True
 
     def _after_thoughts(self) -> bool:
         thoughts = self._style.reasoning
@@ -322,24 +360,29 @@ class TurnParser:
         self._step = self._rest if end and self._take(end) else self._read_text
         return True
 
-    def _read_text(self) -> bool:
-        opening, at = None, 0
-        while opening is None:
-            start = self._start.search(self._buffer, at)
-            if start is None:
-                self._say("text", len(self._buffer) - self._held(self._starts))
-                return False
-            place = start.start()
-            opening, must_wait = self._first(self._openings, place)
-            if must_wait:
-                self._say("text", place)
-                return False
+    def _find_opening(self, end: int) -> tuple[int | None, bool]:
+        """Where calls begin before a place in the buffer, if they do; and whether that is certain."""
+        at = 0
+        while (start := self._start.search(self._buffer, at, end)) is not None:
+            opening, must_wait = self._first(self._openings, start.start())
+            if opening is not None or must_wait:
+                self._opening = opening
+                return start.start(), not must_wait
             # If this is no call as the style writes it, one may begin behind it.
-            at = place + 1
-        length = opening.end() - place
+            at = start.start() + 1
+        return None, True
+
+    def _read_text(self) -> bool:
+        place, is_whole = self._find_opening(len(self._buffer))
+        if place is None:
+            self._say("text", len(self._buffer) - self._held(self._starts))
+            return False
         self._say("text", place)
+        if not is_whole:
+            return False
+        assert self._opening is not None
         if self._style.section is not None:
-            self._go_on(length)
+            self._go_on(self._opening.end() - place)
             self._in_section, self.turn.is_complete = True, False
         self._step = self._read_head
         return True
@@ -433,8 +476,16 @@ class TurnParser:
         self.turn.calls.append(call)
         self._events.append(Event("call", self._name, call))
         self.turn.is_complete = not self._in_section
-        self._step = self._after_call if self._in_section else self._between_calls
+        if self._in_section:
+            self._step = self._after_call
+        else:
+            self._go_behind(self._between_calls)
         return True
+
+    def _go_behind(self, step: Callable[[], bool]) -> None:
+        """Go on behind a call, or a section."""
+        self._step = self._end_thoughts if self._in_thoughts else step
+        self._behind_thoughts = step
 
     def _after_call(self) -> bool:
         if not self._buffer:
@@ -445,7 +496,7 @@ class TurnParser:
         if found.re is self._section_end.pattern:
             self._buffer = self._buffer[found.end() :]
             self._in_section, self.turn.is_complete = False, True
-            self._step = self._behind_calls
+            self._go_behind(self._behind_calls)
             return True
         self._go_on(found.end())
         self._step = self._read_head

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from typing import Any
+
+from constrain.grammar.json_numbers import read_number
 
 _STRING = re.compile(
     r"""(?P<prefix>[A-Za-z]{0,2})(?P<quote>\"""|'''|"|')(?P<body>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)""", re.DOTALL
@@ -24,15 +27,16 @@ def read_call(text: str) -> dict[str, Any]:
         If they are none, or have values that JSON does not have; also if Python cannot read them, as they are nested
         some hundred levels deep, or have an integer of more than 4,300 digits.
     """
+    source = "f" + _STRING.sub(_without_doubts, text.strip())
     try:
-        call = ast.parse("f" + _STRING.sub(_without_doubts, text.strip()), mode="eval").body
+        call = ast.parse(source, mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
             raise ValueError("it is no call with names of arguments alone")
         found: dict[str, Any] = {}
         for each in call.keywords:
             if each.arg is None or each.arg in found:
                 raise ValueError("an argument has no name, or comes twice")
-            found[each.arg] = _value(each.value)
+            found[each.arg] = _value(each.value, source)
         return found
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError(f"it is no call in Python: {error}") from None
@@ -51,20 +55,22 @@ def _sure_escape(escape: re.Match[str]) -> str:
     return escape.group() if sign in _KNOWN_ESCAPES else f"\\\\{sign}"
 
 
-def _value(node: ast.expr) -> Any:
+def _value(node: ast.expr, source: str) -> Any:
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (str, int, float))):
+        if isinstance(node.value, float) and math.isinf(node.value):
+            return read_number(ast.get_source_segment(source, node) or "")
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-        number = node.operand.value
+        number = _value(node.operand, source)
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             if isinstance(node.op, ast.USub):
                 return -number
             if isinstance(node.op, ast.UAdd):
                 return number
     if isinstance(node, (ast.List, ast.Tuple)):
-        return [_value(item) for item in node.elts]
+        return [_value(item, source) for item in node.elts]
     if isinstance(node, ast.Dict):
-        return {_name(key): _value(value) for key, value in zip(node.keys, node.values, strict=True)}
+        return {_name(key): _value(value, source) for key, value in zip(node.keys, node.values, strict=True)}
     if isinstance(node, ast.Name) and node.id in _WORDS:
         return _WORDS[node.id]
     raise ValueError(f"{type(node).__name__} is no value of JSON")

@@ -418,7 +418,7 @@ def test_values_in_xml_are_what_the_schema_says() -> None:
         ({"type": ["integer", "string"]}, "NaN", "NaN"),
         ({"type": ["integer", "string"]}, "-Infinity", "-Infinity"),
         ({}, "Infinity", "Infinity"),
-        ({"type": ["integer", "string"]}, "1e999", float("inf")),
+        ({"type": ["integer", "string"]}, "1e999", 10**999),
         ({"type": ["object", "string"]}, '{"a": 2E711121412}', {"a": float("inf")}),
         # Every keyword decides, also within a value, and references are followed as the grammar follows them.
         ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]}, '["a"]', '["a"]'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from constrain.grammar.tools.style import ToolStyle
 from constrain.grammar.tools.styles import STYLES
 from constrain.tools import Call, Turn, TurnParser, parse
+from tests.grammar.test_tools import WRITTEN
 
 TOOLS = [
     {"name": name, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
@@ -148,6 +150,61 @@ def test_white_space_behind_a_call_in_a_section_that_breaks_off(style: str, call
         before, between = STYLES[style].forms[0]
         call = f'{STYLES[style].section.begin}{before}get_time{between}{{"city": "Oslo"}}}}'.replace("{number}", "0")
     assert read(call + rest, style) == Turn(text=rest, calls=[OSLO], is_complete=False)
+
+
+@pytest.mark.parametrize(
+    ("style", "call"),
+    [
+        ("hermes", '<tool_call>\n{"name": "get_weather", "arguments": {"n": VALUE}}\n</tool_call>'),
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=n>\nVALUE\n</parameter>\n</function>\n</tool_call>"),
+        ("gemma4", "<|tool_call>call:f{n:VALUE}<tool_call|>"),
+        ("llama4_pythonic", "[f(n=VALUE)]"),
+    ],
+)
+def test_a_number_beyond_a_float_is_no_infinity(style: str, call: str) -> None:
+    """Infinity could not be written as JSON again."""
+    for written, value in (("1e400", 10**400), ("-15E399", -15 * 10**399), ("[1.5, 1e400]", [1.5, 10**400])):
+        (read_call,) = read(call.replace("VALUE", written), style).calls
+        assert read_call.arguments == {"n": value}
+        assert json.loads(json.dumps(read_call.arguments)) == {"n": value}
+
+
+REASONING = [name for name, style in STYLES.items() if style.reasoning is not None]
+
+
+@pytest.mark.parametrize("name", REASONING)
+def test_a_call_in_thoughts_ends_them(name: str) -> None:
+    """Models forget the mark that does, or write it behind the call."""
+    thoughts = STYLES[name].reasoning
+    assert thoughts is not None
+    call = WRITTEN[name][WRITTEN[name].index(STYLES[name].trigger) :]
+    begun = f"{thoughts.begin}Hm, <b>.{call}"
+    turn = read(begun, name)
+    assert (turn.reasoning, turn.calls, turn.is_complete) == ("Hm, <b>.", parse(WRITTEN[name], name, TOOLS).calls, True)
+    assert turn.text == ""
+    for after in ("", "\n"):
+        assert STYLES[name].end or read(f"{begun}{after}{thoughts.end}", name) == turn
+    # What only looks like one is thought.
+    quoted = f"{thoughts.begin}Hm, {STYLES[name].trigger[:-1]}.{thoughts.end}"
+    assert read(quoted, name).reasoning == f"Hm, {STYLES[name].trigger[:-1]}."
+
+
+def test_text_behind_the_end_of_thoughts_that_a_call_has_ended() -> None:
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+    assert read(f"<think>\nHm.{call}\n</think>\n\nSo {call}", "qwen3") == Turn("So ", "Hm.", [PARIS, PARIS])
+    assert read(f"<think>\nHm.{call}\n{call} so", "qwen3") == Turn(" so", "Hm.", [PARIS, PARIS])
+
+
+@pytest.mark.parametrize("name", REASONING)
+def test_white_space_around_the_beginning_of_thoughts_may_be_another(name: str) -> None:
+    thoughts = STYLES[name].reasoning
+    assert thoughts is not None
+    for begin in (thoughts.begin.strip(), f"\n{thoughts.begin}", f" \n{thoughts.begin.strip()}"):
+        for begun in (False, True):
+            turn = read(f"{begin}Hm.{thoughts.end}", name, reasoning_begun=begun)
+            assert (turn.reasoning, turn.text, turn.is_complete) == ("Hm.", "", True)
+    text = f" \n{thoughts.begin.strip()[:-1]}"
+    assert STYLES[name].text is not None or read(text, name, reasoning_begun=False) == Turn(text=text)
 
 
 @pytest.mark.parametrize("style", ["hermes", "mistral", "kimi_k2", "harmony"])
