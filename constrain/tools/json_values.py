@@ -23,5 +23,18 @@ def read_json(text: str) -> Any:
         raise ValueError("the JSON is nested too deeply") from None
 
 
+def read_json_arguments(text: str) -> Any:
+    """The arguments of a call: an object or array, which some models write as JSON in a string.
+
+    Raises ValueError if it is none.
+    """
+    value = read_json(text)
+    if isinstance(value, str):
+        value = read_json(value)
+        if not isinstance(value, dict):
+            raise ValueError("the string holds no object")
+    return value
+
+
 def _refuse(word: str) -> Any:
     raise ValueError(f"{word} is no JSON")

@@ -12,8 +12,11 @@ from constrain.grammar.tools.style import pieces
 NAME = "[A-Za-z0-9_.:/-]+?"
 _SPACE = "[ \t\r\n]*"
 
-# Where white space may stand: where the style has some, around the signs of JSON, and between two marks.
-_PLACES_OF_SPACE = re.compile(r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=[\]>])(?=[\[<])")
+# Where white space may stand: where the style has some, around the signs of JSON, between two marks, and around what is
+# a token in most models.
+_PLACES_OF_SPACE = re.compile(
+    r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=\")(?=:)|(?<=[\]>])(?=[\[<])|(?<=[|｜]>)|(?=<[|｜])"
+)
 
 
 _NAME_SIGNS = frozenset(f"{ascii_letters}{digits}_.:/-")

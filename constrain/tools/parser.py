@@ -18,7 +18,7 @@ from constrain.grammar.tools.style import ToolStyle, pieces
 from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
-from constrain.tools.json_values import read_json
+from constrain.tools.json_values import read_json_arguments
 from constrain.tools.marks import Mark, MarkSearch
 from constrain.tools.python_calls import read_call
 from constrain.tools.xml_arguments import ArgumentReader, NotYet
@@ -146,7 +146,7 @@ class TurnParser:
         self._told = 0
         self._style = style_named(style, reasoning_begun)
         self._brackets = JSON
-        self._read_value: Callable[[str], Any] = read_json
+        self._read_value: Callable[[str], Any] = read_json_arguments
         self._xml = ARGUMENT_STYLES.get(self._style.arguments)
         if self._style.arguments in CALLS:
             self._brackets, self._read_value = PYTHON, read_call
@@ -184,12 +184,22 @@ class TurnParser:
         style, section, trigger = self._style, self._style.section, self._style.trigger
         forms = style.read_forms
         begins = [section.begin] if section is not None else [before for before, _ in forms]
-        exact = [len(trigger) if begin.startswith(trigger) else len(pieces(begin)[0][1]) for begin in begins]
+        # A trigger that stands within what a call begins with is a part of its rest.
+        exact = [begin.find(trigger) or len(trigger) for begin in begins]
+        exact = [len(pieces(begin)[0][1]) if at < 0 else at for at, begin in zip(exact, begins, strict=True)]
         self._starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
         self._start = re.compile("|".join(map(re.escape, self._starts)))
         if style.reasoning is not None:
-            self._thoughts = [Mark(style.reasoning.begin.strip(), is_inside=True)]
+            self._thoughts = [Mark(style.reasoning.begin.strip(), is_inside=True, is_last=True)]
             self._thoughts_end = [Mark(style.reasoning.end, is_inside=True, is_last=True)]
+        # A separator of white space alone stands as it is: other white space between calls is text.
+        sign, exact_length = style.separator.strip(), len(style.separator)
+        self._separators = [
+            Mark(f"{sign} {start}", is_inside=True, is_last=True)
+            if sign
+            else Mark(style.separator + start, exact=exact_length + len(start), is_last=True)
+            for start in (self._starts if style.separator else ())
+        ]
         if section is None:
             self._openings = self._heads = [
                 Mark(*form, exact=length) for form, length in zip(forms, exact, strict=True)
@@ -431,7 +441,8 @@ class TurnParser:
             if self._buffer[0] not in self._brackets.opening:
                 return self._give_up()
             self._scanner = BracketScanner(0, self._brackets)
-            self._place, self._told = (self._reader.start if self._tells_arguments else None), 0
+            is_told = self._tells_arguments and self._buffer[0] != '"'
+            self._place, self._told = (self._reader.start if is_told else None), 0
         stop = self._scanner.end(self._buffer)
         if self._place is not None:
             self._tell_arguments(len(self._buffer) if stop < 0 else stop)
@@ -504,14 +515,13 @@ class TurnParser:
 
     def _between_calls(self) -> bool:
         """What only separates two calls is no text."""
-        separator = self._style.separator
-        if separator:
-            for start in self._starts:
-                if self._may_begin(separator + start):
-                    return False
-                if self._buffer.startswith(separator + start):
-                    self._take(separator)
-                    break
+        if self._separators:
+            found, must_wait = self._first(self._separators)
+            if must_wait:
+                return False
+            start = next((start for start in self._starts if found is not None and found.group().endswith(start)), "")
+            if found is not None and start:
+                self._buffer = self._buffer[found.end() - len(start) :]
         self._step = self._read_text
         return True
 

@@ -9,10 +9,13 @@ from typing import Any
 
 from constrain.grammar.json_numbers import read_number
 
-_STRING = re.compile(
-    r"""(?P<prefix>[A-Za-z]{0,2})(?P<quote>\"""|'''|"|')(?P<body>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)""", re.DOTALL
+_DOUBTS = re.compile(
+    r"""(?P<prefix>[A-Za-z]{0,2})(?P<quote>\"""|'''|"|')(?P<body>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)"""
+    r"|(?<![\w.])0+(?=[0-9])",
+    re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:(?P<octal>[4-7][0-7]{2})|(?P<sign>.))", re.DOTALL)
+"""A string, or the zeros before a number: ``07``."""
+_ESCAPE = re.compile(r"\\(?:(?P<octal>[4-7][0-7]{2})|(?P<sign>.))|(?P<control>[\n\r\0])", re.DOTALL)
 _KNOWN_ESCAPES = "\n\r\\'\"abfnrtvxuUN01234567"
 _WORDS = {"true": True, "false": False, "null": None}
 """Templates that print an object as JSON write these in past calls, which a model may copy."""
@@ -27,7 +30,7 @@ def read_call(text: str) -> dict[str, Any]:
         If they are none, or have values that JSON does not have; also if Python cannot read them, as they are nested
         some hundred levels deep, or have an integer of more than 4,300 digits.
     """
-    source = "f" + _STRING.sub(_without_doubts, text.strip())
+    source = "f" + _DOUBTS.sub(_without_doubts, text.strip())
     try:
         call = ast.parse(source, mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
@@ -42,17 +45,28 @@ def read_call(text: str) -> dict[str, Any]:
         raise ValueError(f"it is no call in Python: {error}") from None
 
 
-def _without_doubts(string: re.Match[str]) -> str:
-    """A string with the backslash doubled that Python takes as it is and warns of: ``"\\d"``."""
-    prefix, quote, body = string.group("prefix", "quote", "body")
-    return string.group() if "r" in prefix.lower() else f"{prefix}{quote}{_ESCAPE.sub(_sure_escape, body)}{quote}"
+def _without_doubts(part: re.Match[str]) -> str:
+    """What Python refuses or warns of, written as it takes it.
 
+    The zeros before a number are left out.  In a string the backslash is doubled that stands before no sign of an
+    escape (``"\\d"``), and what does not stand in a string of one line as it is, such as a line end, is escaped.
+    """
+    prefix, quote, body = part.group("prefix", "quote", "body")
+    if quote is None:
+        return ""
+    if "r" in prefix.lower():
+        return part.group()
+    signs = "\r\0" if len(quote) > 1 else "\n\r\0"
 
-def _sure_escape(escape: re.Match[str]) -> str:
-    octal, sign = escape.group("octal", "sign")
-    if octal is not None:
-        return f"\\u{int(octal, 8):04x}"
-    return escape.group() if sign in _KNOWN_ESCAPES else f"\\\\{sign}"
+    def sure(found: re.Match[str]) -> str:
+        octal, sign, control = found.group("octal", "sign", "control")
+        if octal is not None:
+            return f"\\u{int(octal, 8):04x}"
+        if control is not None:
+            return f"\\x{ord(control):02x}" if control in signs else control
+        return found.group() if sign in _KNOWN_ESCAPES else f"\\\\{sign}"
+
+    return f"{prefix}{quote}{_ESCAPE.sub(sure, body)}{quote}"
 
 
 def _value(node: ast.expr, source: str) -> Any:
@@ -67,7 +81,7 @@ def _value(node: ast.expr, source: str) -> Any:
                 return -number
             if isinstance(node.op, ast.UAdd):
                 return number
-    if isinstance(node, (ast.List, ast.Tuple)):
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return [_value(item, source) for item in node.elts]
     if isinstance(node, ast.Dict):
         return {_name(key): _value(value, source) for key, value in zip(node.keys, node.values, strict=True)}

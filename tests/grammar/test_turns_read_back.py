@@ -80,6 +80,66 @@ def test_white_space_between_marks_and_other_arguments(style: str, text: str) ->
     assert read(text, style) == Turn(calls=[PARIS])
 
 
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        (
+            "kimi_k2",
+            "<|tool_calls_section_begin|>\n<|tool_call_begin|>\nfunctions.get_weather:0 <|tool_call_argument_begin|> "
+            '{"city": "Paris"} <|tool_call_end|>\n<|tool_calls_section_end|>',
+        ),
+        ("mistral", '[TOOL_CALLS]  [ {"name" : "get_weather" , "arguments" : {"city": "Paris"} } ]'),
+        (
+            "deepseek_v3.1",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜> get_weather <｜tool▁sep｜> CITY <｜tool▁call▁end｜>",
+        ),
+    ],
+)
+def test_white_space_around_tokens_and_signs(style: str, text: str) -> None:
+    if style == "deepseek_v3.1":
+        text = text.replace("CITY", '{"city": "Paris"}') + " <｜tool▁calls▁end｜>"
+    assert read(text, style) == Turn(calls=[PARIS])
+
+
+@pytest.mark.parametrize("separator", ["; ", ";", " ;\n"])
+@pytest.mark.parametrize("begin", ["", "<|python_tag|>"])
+def test_calls_of_llama_and_what_separates_them(separator: str, begin: str) -> None:
+    calls = [
+        '{"name": "get_weather", "parameters": {"city": "Paris"}}',
+        '{"name": "get_time", "arguments": {"city": "Oslo"}}',
+    ]
+    assert read(begin + separator.join(calls), "llama3") == Turn(calls=[PARIS, OSLO])
+    # What separates nothing is text.
+    assert read(f"{begin}{calls[0]}{separator}So", "llama3") == Turn(text=f"{separator}So", calls=[PARIS])
+
+
+def test_arguments_that_are_json_in_a_string() -> None:
+    call = '<tool_call>\n{"name": "get_weather", "arguments": VALUE}\n</tool_call>'
+    assert read(call.replace("VALUE", json.dumps('{"city": "Paris"}')), "hermes") == Turn(calls=[PARIS])
+    for value in ("hello", "3", '"{}"', "[1]", '{"city": '):
+        text = call.replace("VALUE", json.dumps(value))
+        assert read(text, "hermes") == Turn(text=text, is_complete=False)
+    parser = TurnParser("hermes", arguments=True)
+    events = parser.feed(call.replace("VALUE", json.dumps('{"city": "Paris"}')))
+    assert [event.kind for event in events] == ["begin", "call"]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("'cat <<E\nx\r\nE'", "cat <<E\nx\r\nE"),
+        ('"""a\nb\0"""', "a\nb\0"),
+        ("'a\0b'", "a\0b"),
+        ("{'a', 'b'}", ["a", "b"]),
+        ("[007, -05, 0, 0.05, 1e05, '007']", [7, -5, 0, 0.05, 1e5, "007"]),
+    ],
+)
+def test_values_that_are_no_python_but_plain(written: str, value: object) -> None:
+    assert read(f"[get_weather(city={written})]", "llama4_pythonic") == Turn(
+        calls=[Call("get_weather", {"city": value})]
+    )
+
+
 def test_calls_in_python_need_no_blank_between_them() -> None:
     text = "[get_weather(city='Paris'),\n  get_time(city='Oslo'),get_weather(city='Paris')]"
     assert read(text, "llama4_pythonic") == Turn(calls=[PARIS, OSLO, PARIS])
