@@ -116,8 +116,7 @@ def vocabulary_for(style: ToolStyle, rng: random.Random) -> constrain.Vocabulary
         marks += [style.section.begin, style.section.separator, style.section.end]
     if style.reasoning is not None:
         marks += [style.reasoning.begin, style.reasoning.end, style.reasoning.after]
-    if style.text is not None:
-        marks += style.text
+    marks += [*(style.text or ()), *(style.preamble or ()), style.separator]
     arguments = ARGUMENT_STYLES.get(style.arguments)
     if arguments is not None:
         marks += [arguments.before_key, arguments.after_key, *arguments.around_values()]

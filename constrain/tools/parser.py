@@ -267,7 +267,7 @@ class TurnParser:
             self._buffer = self._buffer[opening.end() :]
         self._step = self._begin_text
         if opening is not None or (thoughts.is_open and self._reasoning):
-            self.turn.is_complete = False
+            self.turn.is_complete = self._reasoning = False
             self._step = self._think if opening is None else self._begin_thoughts
         return True
 
@@ -320,7 +320,7 @@ class TurnParser:
         if self._may_begin(thoughts.after):
             return False
         self._take(thoughts.after)
-        self._step = self._begin_text
+        self._step = self._begin_text if self._style.preamble is None else self._begin
         return True
 
     def _begin_text(self) -> bool:
@@ -333,10 +333,13 @@ class TurnParser:
                 self._step = self._rest
             return True
         if self._style.text is not None:
-            before = self._style.text[0]
-            if self._may_begin(before):
+            before, preamble = self._style.text[0], self._style.preamble
+            if self._may_begin(before) or (preamble is not None and self._may_begin(preamble[0])):
                 self._step = self._begin_text
                 return False
+            if preamble is not None and self._take(preamble[0]):
+                self._step = self._read_preamble
+                return True
             # Either a text or a call (or a section); or a text that the prompt may have begun.
             calls = self._begin_call if self._style.section is None else self._read_text
             self._step = self._read_framed if self._take(before) or self._style.text_first else calls
@@ -351,15 +354,30 @@ class TurnParser:
     def _read_framed(self) -> bool:
         """Text to its own end."""
         assert self._style.text is not None
-        after = self._style.text[1]
-        found = self._buffer.find(after)
+        return self._read_to(self._style.text[1], self._behind_text if self._style.text_first else self._rest)
+
+    def _read_preamble(self) -> bool:
+        assert self._style.preamble is not None
+        return self._read_to(self._style.preamble[1], self._next_message)
+
+    def _read_to(self, end: str, step: Callable[[], bool]) -> bool:
+        """Text to an end, which is taken, and what comes then."""
+        found = self._buffer.find(end)
         if found >= 0:
             self._say("text", found)
-            self._take(after)
-            self._step = self._behind_text if self._style.text_first else self._rest
+            self._take(end)
+            self._step = step
             return True
-        self._say("text", len(self._buffer) - self._held((after,)))
+        self._say("text", len(self._buffer) - self._held((end,)))
         return False
+
+    def _next_message(self) -> bool:
+        """Behind a preamble."""
+        if self._may_begin(self._style.separator):
+            return False
+        self._take(self._style.separator)
+        self._step = self._begin
+        return True
 
     def _behind_text(self) -> bool:
         """Calls, or the end of a turn in which a text comes first."""
@@ -515,7 +533,13 @@ class TurnParser:
 
     def _between_calls(self) -> bool:
         """What only separates two calls is no text."""
-        if self._separators:
+        if self._style.preamble is not None:
+            if self._may_begin(self._style.separator):
+                return False
+            if self._take(self._style.separator):
+                self._step = self._begin
+                return True
+        elif self._separators:
             found, must_wait = self._first(self._separators)
             if must_wait:
                 return False

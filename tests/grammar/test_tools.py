@@ -268,6 +268,52 @@ def test_thoughts_that_the_prompt_has_begun_or_not(style: str) -> None:
     assert (turn.reasoning, turn.text, turn.calls) == ("", "", calls_of(style))
 
 
+ANALYSIS, PREAMBLE = "<|channel|>analysis<|message|>Hm.<|end|>", "<|channel|>commentary<|message|>I look.<|end|>"
+NEXT = "<|start|>assistant"
+
+
+@pytest.mark.parametrize(
+    ("before", "thoughts", "said"),
+    [
+        ([PREAMBLE], "", "I look."),
+        ([ANALYSIS, PREAMBLE], "Hm.", "I look."),
+        ([ANALYSIS, ANALYSIS, PREAMBLE], "Hm.Hm.", "I look."),
+        ([ANALYSIS, PREAMBLE, ANALYSIS, PREAMBLE], "Hm.Hm.", "I look.I look."),
+    ],
+)
+def test_several_messages_of_harmony(before: list[str], thoughts: str, said: str) -> None:
+    begin = "".join(message + NEXT for message in before)
+    final = "<|channel|>final<|message|>Hi"
+    for rest, calls, text in ((WRITTEN["harmony"], [PARIS], said), (final, [], said + "Hi")):
+        assert fits(compiled("harmony"), begin + rest)
+        # Without thoughts, or calls alone.
+        assert fits(compiled("harmony", reasoning=False), begin + rest) == (not thoughts)
+        assert not fits(compiled("harmony", tool_choice="required"), begin + rest)
+        assert fits(compiled("harmony", tool_choice="none"), begin + rest) == (not calls)
+        # A budget is one of the first thoughts.
+        budget = fits(compiled("harmony", reasoning=400), begin + rest)
+        assert budget == (before in ([PREAMBLE], [ANALYSIS, PREAMBLE]))
+        parser = TurnParser("harmony", [WEATHER])
+        for sign in begin + rest:
+            parser.feed(sign)
+        parser.finish()
+        assert parser.turn == parse(begin + rest, "harmony", [WEATHER])
+        assert (parser.turn.reasoning, parser.turn.text, parser.turn.calls) == (thoughts, text, calls)
+        assert parser.turn.is_complete
+    assert fits(compiled("harmony", tool_choice="required"), f"{ANALYSIS}{NEXT}{ANALYSIS}{NEXT}{WRITTEN['harmony']}")
+    assert not fits(compiled("harmony"), begin)
+    # A call may not be hidden in a preamble.
+    assert not fits(compiled("harmony"), PREAMBLE.replace("look", WRITTEN["harmony"]) + NEXT + final)
+
+
+def test_several_calls_of_harmony_are_read() -> None:
+    call = WRITTEN["harmony"]
+    turn = parse(
+        f"{ANALYSIS}{NEXT}{call}{NEXT}{PREAMBLE}{NEXT}{call}{NEXT}<|channel|>final<|message|>Hi<|return|>", "harmony"
+    )
+    assert (turn.reasoning, turn.text, turn.calls) == ("Hm.", "I look.Hi", [PARIS, PARIS])
+
+
 def test_a_line_end_before_the_thoughts_of_glm() -> None:
     turn = f"\n<think>hm</think>\n{WRITTEN['glm4.5']}"
     assert fits(compiled("glm4.5"), turn)
@@ -660,6 +706,8 @@ def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
         ({"text_first": True}, "what stands around a text that comes first, and around the calls behind it"),
         ({"text_first": True, "text": ("a", "b")}, "around the calls behind it, must be said"),
         ({"end": "</e>"}, "only a turn in which a text comes first has an end"),
+        ({"preamble": ("a", "b")}, "a preamble stands before a text or call, in a turn of several messages"),
+        ({"preamble": ("a", ""), "text": ("a", "b")}, "what stands around a preamble is empty"),
         ({"arguments": "yaml"}, "arguments must be one of json, python, python_line, qwen_xml"),
     ],
 )

@@ -64,7 +64,8 @@ def from_tools(
     try:
         with paused_collection():
             writer = _Turn(chosen, property_order == "any", closed)
-            turn = writer.format(found, tool_choice, parallel, bool(reasoning))
+            # A budget of thoughts is one of the first.
+            turn = writer.format(found, tool_choice, parallel, bool(reasoning), repeats=not has_budget)
             region = writer.thoughts_first(reasoning, turn) if has_budget else None
             if region is not None and names:
                 raise ConstrainError(f"reasoning={reasoning}: a number of tokens does not go with special_tokens")
@@ -164,8 +165,8 @@ class _Turn:
         # Marks of thoughts have no place elsewhere, nor have those of calls that are not where they belong.
         self._marks = () if thoughts is None else tuple(dict.fromkeys((thoughts.begin.strip(), thoughts.end)))
 
-    def format(self, tools: list[Tool], choice: str, parallel: bool, reasoning: bool) -> Format:
-        """The whole turn."""
+    def format(self, tools: list[Tool], choice: str, parallel: bool, reasoning: bool, repeats: bool) -> Format:
+        """The whole turn; with ``repeats`` thoughts may come again in a turn of several messages."""
         if choice not in ("auto", "required", "none"):
             if not isinstance(choice, str) or choice not in [tool.name for tool in tools]:
                 raise ConstrainError(f"tool_choice is auto, required, none or the name of a tool, not {choice!r}")
@@ -184,6 +185,8 @@ class _Turn:
                 thoughts = replace(thoughts, after="")
         else:
             body = self._text_and_calls(tools, parallel)
+        if self._style.preamble is not None:
+            body = self._messages(thoughts if repeats else None, choice != "required", body)
         return body if thoughts is None else Sequence("#", (self._thoughts(thoughts), body))
 
     def _thoughts(self, thoughts: Reasoning) -> Format:
@@ -191,6 +194,21 @@ class _Turn:
         after = Repeated("#", ConstString("#", thoughts.after), 0, 1)
         turn = Sequence("#", (begin, text, after))
         return turn if thoughts.is_open else Repeated("#", turn, 0, 1)
+
+    def _messages(self, thoughts: Reasoning | None, has_text: bool, body: Format) -> Format:
+        """A body behind further thoughts, if there may be any, and behind preambles, if there may be text."""
+        style = self._style
+        assert style.preamble is not None
+        before: list[Format] = []
+        if thoughts is not None:
+            begin, text = self._thoughts_only(replace(thoughts, is_open=False))
+            before.append(Sequence("#", (begin, text)))
+        if has_text:
+            before.append(Tag("#", style.preamble[0], self._free_text(), (style.preamble[1],)))
+        if not before:
+            return body
+        separator = Repeated("#", ConstString("#", style.separator), 0, 1)
+        return Sequence("#", (Repeated("#", Sequence("#", (Or("#", tuple(before)), separator)), 0, None), body))
 
     def thoughts_first(self, tokens: int, turn: Format) -> FirstRegion:
         """The budget of the thoughts of a turn: with their marks, or with what shows that there are none."""
@@ -331,8 +349,11 @@ def _beginnings(body: Format) -> list[str] | None:
             return _beginnings(first)
         # A text that may be left out.
         found = _beginnings(rest[0])
-        before = first.content.value if isinstance(first.content, ConstString) else None
-        return None if found is None or before is None else [*found, *(before + each for each in found)]
+        if isinstance(first.content, ConstString):
+            begins = found and [first.content.value + each for each in found]
+        else:
+            begins = _beginnings(first.content)
+        return None if found is None or begins is None else [*found, *begins]
     if isinstance(body, ConstString):
         return [body.value]
     if isinstance(body, Or):

@@ -87,12 +87,15 @@ class ToolStyle:
     section : Section, optional
         Without it each call stands alone in the text.
     separator : str
-        Without a section: what stands between calls where there is no text.
+        Without a section: what stands between calls where there is no text.  With a preamble: between two messages.
     before_calls : str
         What a turn without text may begin with before its calls, behind thoughts if there are any: white space.
     reasoning : Reasoning, optional
     text : (str, str)
         What stands around free text that is not alone in the turn.  With it a turn is a text or a call (or a section).
+    preamble : (str, str), optional
+        What stands around a text before the text or call of such a turn.  A turn is several messages then: any number
+        of thoughts and preambles, and that text or call.
     text_first : bool
         Whether such a text comes first in each turn, and a section of calls, if there is one, behind it.
     end : str
@@ -122,6 +125,7 @@ class ToolStyle:
     before_calls: str = ""
     reasoning: Reasoning | None = None
     text: tuple[str, str] | None = None
+    preamble: tuple[str, str] | None = None
     text_first: bool = False
     end: str = ""
     also_read: tuple[tuple[str, str], ...] = ()
@@ -159,6 +163,12 @@ class ToolStyle:
         if self.text_first and not (self.text is not None and all(self.text) and self.section is not None):
             reason = "what stands around a text that comes first, and around the calls behind it, must be said"
             raise ConstrainError(f"the style {self.name!r}: {reason}")
+        if self.preamble is not None:
+            if self.text is None or self.text_first or self.section is not None or not self.separator:
+                reason = "a preamble stands before a text or call, in a turn of several messages with a separator"
+                raise ConstrainError(f"the style {self.name!r}: {reason}")
+            if not all(self.preamble):
+                raise ConstrainError(f"the style {self.name!r}: what stands around a preamble is empty")
         if self.end and not self.text_first:
             raise ConstrainError(f"the style {self.name!r}: only a turn in which a text comes first has an end")
         if self.arguments not in (JSON, *CALLS, *ARGUMENT_STYLES):
@@ -180,7 +190,7 @@ class ToolStyle:
         arguments = ARGUMENT_STYLES.get(self.arguments)
         if arguments is not None:
             found += [arguments.before_key, arguments.after_key, *arguments.around_values()]
-        return [*found, *(self.text or ())]
+        return [*found, *(self.text or ()), *(self.preamble or ())]
 
 
 def pieces(text: str) -> list[tuple[bool, str]]:

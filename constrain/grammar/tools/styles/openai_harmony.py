@@ -13,6 +13,8 @@ STYLE = ToolStyle(
     trigger="<|channel|>commentary to=",
     reasoning=Reasoning("<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant"),
     text=("<|channel|>final<|message|>", "<|return|>"),
+    preamble=("<|channel|>commentary<|message|>", "<|end|>"),
+    separator="<|start|>assistant",
     excludes=("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|call|>", "<|end|>"),
     also_read=(
         ("<|channel|>commentary to=functions.", "<|message|>"),
