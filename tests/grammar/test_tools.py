@@ -306,6 +306,30 @@ def test_several_messages_of_harmony(before: list[str], thoughts: str, said: str
     assert not fits(compiled("harmony"), PREAMBLE.replace("look", WRITTEN["harmony"]) + NEXT + final)
 
 
+def test_calls_of_harmony_with_and_without_a_blank_behind_the_name() -> None:
+    assert fits(compiled("harmony"), WRITTEN["harmony"].replace(" <|constrain|>", "<|constrain|>"))
+
+
+def test_calls_of_qwen_coder_that_lack_their_first_mark() -> None:
+    """Qwen 3 Coder leaves it out, and what is not held to the schema then would be a call to its reader."""
+    call = WRITTEN["qwen3_coder"].split("\n<tool_call>")[0].removeprefix("<tool_call>\n")
+    for text in ("", "I look.\n\n", "<think>\nHm.</think>\n\n"):
+        assert fits(compiled("qwen3_coder"), text + call)
+        turn = parse(text + call, "qwen3_coder", [WEATHER, TIME])
+        assert (turn.text, turn.calls) == ("" if "think" in text else text, [PARIS])
+        assert fits(compiled("qwen3_coder"), f"{text}{call}\n{call}")
+        assert parse(f"{text}{call}\n{call}", "qwen3_coder").calls == [PARIS, PARIS]
+    for wrong in (
+        call.replace("get_weather", "get_whether"),
+        call.replace("3", "x"),
+        "<function=",
+        "<think>\n<function=",
+    ):
+        assert not fits(compiled("qwen3_coder"), wrong)
+    for choice, fit in (("required", True), ("none", False), ("get_time", False)):
+        assert fits(compiled("qwen3_coder", tool_choice=choice), call) == fit
+
+
 def test_several_calls_of_harmony_are_read() -> None:
     call = WRITTEN["harmony"]
     turn = parse(
@@ -705,6 +729,11 @@ def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
         ),
         ({"text_first": True}, "what stands around a text that comes first, and around the calls behind it"),
         ({"text_first": True, "text": ("a", "b")}, "around the calls behind it, must be said"),
+        ({"also_triggers": ("",)}, "further triggers are not empty"),
+        (
+            {"also_triggers": ("a",), "section": Section("<c>", ",", "</s>")},
+            "further triggers are not empty, and go without",
+        ),
         ({"end": "</e>"}, "only a turn in which a text comes first has an end"),
         ({"preamble": ("a", "b")}, "a preamble stands before a text or call, in a turn of several messages"),
         ({"preamble": ("a", ""), "text": ("a", "b")}, "what stands around a preamble is empty"),

@@ -158,6 +158,12 @@ def test_calls_in_python_need_no_blank_between_them() -> None:
         ),
         ("harmony", '<|channel|>commentary to=functions.get_weather<|message|>{"city": "Paris"}<|call|>'),
         ("harmony", '<|channel|>analysis to=functions.get_weather<|message|>{"city": "Paris"}<|call|>'),
+        (
+            "harmony",
+            '<|channel|>commentary to=functions.get_weather<|constrain|>json<|message|>{"city": "Paris"}<|call|>',
+        ),
+        ("harmony", '<|channel|>commentary to=functions.get_weather json<|message|>{"city": "Paris"}<|call|>'),
+        ("harmony", '<|channel|>analysis to=functions.get_weather code<|message|>{"city": "Paris"}<|call|>'),
         ("harmony", ' to=functions.get_weather<|channel|>commentary<|message|>{"city": "Paris"}<|call|>'),
     ],
 )

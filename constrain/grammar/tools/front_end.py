@@ -229,7 +229,7 @@ class _Turn:
         """The shortest beginnings of a body that show that thoughts do not begin there."""
         begins = _beginnings(body)
         if begins is None or any(mark.startswith(each) for mark in openings for each in begins):
-            excluded = (self._style.trigger, *self._marks, *self._style.excludes)
+            excluded = (*self._style.triggers, *self._marks, *self._style.excludes)
             # What a body cannot hold shows that it is none: the rest of a mark behind it decides nothing.
             ends = [min(mark.find(each) + len(each) for each in excluded if each in mark) for mark in openings]
             return Regex("#", _other_beginnings([mark[:end] for mark, end in zip(openings, ends, strict=True)]))
@@ -240,7 +240,7 @@ class _Turn:
         """What thoughts begin with, and the rest of them with their end."""
         begin: Format = Or("#", tuple(ConstString("#", each) for each in thoughts.openings()))
         # What is thought holds no call.
-        text = Tag("#", "", AnyText("#", (self._style.trigger, *self._style.excludes)), (thoughts.end,))
+        text = Tag("#", "", AnyText("#", (*self._style.triggers, *self._style.excludes)), (thoughts.end,))
         return Repeated("#", begin, 0, 1) if thoughts.is_open else begin, text
 
     def _text(self) -> Format:
@@ -253,7 +253,7 @@ class _Turn:
 
     def _free_text(self) -> AnyText:
         """Text that holds no mark of calls or thoughts."""
-        return AnyText("#", tuple(dict.fromkeys((self._style.trigger, *self._marks, *self._style.excludes))))
+        return AnyText("#", tuple(dict.fromkeys((*self._style.triggers, *self._marks, *self._style.excludes))))
 
     def _framed(self, text: Format) -> Format:
         """Free text with what has to stand around it; what ends the turn may be left to the token that does."""
@@ -287,7 +287,7 @@ class _Turn:
         if style.section is not None:
             tags = [self._section(tags, parallel)]
         stop = not parallel or (style.section is not None and style.section.is_last)
-        return TriggeredTags("#", (style.trigger,), tuple(tags), False, stop, (*self._marks, *style.excludes))
+        return TriggeredTags("#", style.triggers, tuple(tags), False, stop, (*self._marks, *style.excludes))
 
     def _calls(self, tools: list[Tool], parallel: bool) -> Format:
         style = self._style

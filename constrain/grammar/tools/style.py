@@ -82,6 +82,8 @@ class ToolStyle:
         ``"json"``, or a style of structural_tags/styles.py: ``"python"`` and ``"python_line"`` for calls in Python.
     trigger : str
         What never stands in free text, but begins the calls (or their section).
+    also_triggers : tuple of str
+        Further strings that never stand in free text, but begin calls: those of other forms.
     is_whole : bool
         Whether a turn is either text or calls, as its beginning says: text only does not begin with the trigger then.
     section : Section, optional
@@ -118,6 +120,7 @@ class ToolStyle:
     forms: tuple[tuple[str, str], ...]
     ends: tuple[str, ...]
     trigger: str
+    also_triggers: tuple[str, ...] = ()
     is_whole: bool = False
     arguments: str = JSON
     section: Section | None = None
@@ -155,6 +158,8 @@ class ToolStyle:
         for what, texts in needed.items():
             if not all(texts):
                 raise ConstrainError(f"the style {self.name!r}: {what} is empty")
+        if self.also_triggers and (self.section is not None or not all(self.also_triggers)):
+            raise ConstrainError(f"the style {self.name!r}: further triggers are not empty, and go without a section")
         if self.is_whole and (self.section is None or not self.section.begin.startswith(self.trigger)):
             reason = "calls that are the whole turn stand in a section that begins with the trigger"
             raise ConstrainError(f"the style {self.name!r}: {reason}")
@@ -180,9 +185,14 @@ class ToolStyle:
         """The forms of a call that a parser reads."""
         return (*self.forms, *self.also_read)
 
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """All strings that begin calls in text."""
+        return (self.trigger, *self.also_triggers)
+
     def marks(self) -> list[str]:
         """Every string that a turn may hold as it is, but names, arguments and text."""
-        found = [*(text for form in self.forms for text in form), *self.ends, self.trigger, self.separator, self.end]
+        found = [*(text for form in self.forms for text in form), *self.ends, *self.triggers, self.separator, self.end]
         if self.section is not None:
             found += [self.section.begin, self.section.separator, self.section.end]
         if self.reasoning is not None:
