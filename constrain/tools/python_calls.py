@@ -45,6 +45,21 @@ def read_call(text: str) -> dict[str, Any]:
         raise ValueError(f"it is no call in Python: {error}") from None
 
 
+def read_literal(text: str) -> Any:
+    """The value of a list, tuple, set or dictionary of Python.
+
+    Raises ValueError as :func:`read_call` does.
+    """
+    source = _DOUBTS.sub(_without_doubts, text.strip())
+    try:
+        node = ast.parse(source, mode="eval").body
+        if not isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
+            raise ValueError("it is no list and no dictionary")
+        return _value(node, source)
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(f"it is no value of Python: {error}") from None
+
+
 def _without_doubts(part: re.Match[str]) -> str:
     """What Python refuses or warns of, written as it takes it.
 

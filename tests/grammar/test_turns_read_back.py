@@ -113,6 +113,43 @@ def test_calls_of_llama_and_what_separates_them(separator: str, begin: str) -> N
     assert read(f"{begin}{calls[0]}{separator}So", "llama3") == Turn(text=f"{separator}So", calls=[PARIS])
 
 
+@pytest.mark.parametrize(
+    ("schema", "written", "value"),
+    [
+        ({"type": "object"}, "{'a': [1, True, None]}", {"a": [1, True, None]}),
+        (
+            {"type": "array", "items": {"type": "object"}},
+            """[{"a": 'b'}, {'a': "it's"}]""",
+            [{"a": "b"}, {"a": "it's"}],
+        ),
+        ({"type": "array"}, "(1, 'a')", [1, "a"]),
+        # Where a string is valid it is one; and so is what is not valid in either way.
+        ({"type": ["object", "string"]}, "{'a': 1}", "{'a': 1}"),
+        ({"type": "object"}, "{'a': open()}", "{'a': open()}"),
+        ({"type": "integer"}, "{'a': 1}", "{'a': 1}"),
+        ({}, "{'a': 1}", "{'a': 1}"),
+    ],
+)
+def test_lists_and_dictionaries_of_python_in_xml(schema: dict[str, object], written: str, value: object) -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"x": schema}}}
+    text = f"<tool_call>\n<function=f>\n<parameter=x>\n{written}\n</parameter>\n</function>\n</tool_call>"
+    assert parse(text, "qwen3_coder", [tool]).calls == [Call("f", {"x": value})]
+    assert parse(text, "qwen3_coder").calls == [Call("f", {"x": written})]
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "value"), [("integer", "42", 42), ("object", '{"a": 1}', {"a": 1}), ("string", "42", "42")]
+)
+def test_a_value_that_is_marked_as_a_string_where_none_is_valid(kind: str, written: str, value: object) -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": kind}}}}
+    text = (
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="x" string="true">'
+        f"{written}</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+    )
+    assert parse(text, "deepseek_v3.2", [tool]).calls == [Call("f", {"x": value})]
+    assert parse(text, "deepseek_v3.2").calls == [Call("f", {"x": written})]
+
+
 def test_arguments_that_are_json_in_a_string() -> None:
     call = '<tool_call>\n{"name": "get_weather", "arguments": VALUE}\n</tool_call>'
     assert read(call.replace("VALUE", json.dumps('{"city": "Paris"}')), "hermes") == Turn(calls=[PARIS])
