@@ -42,6 +42,8 @@ _RUNS = {
     "[a-zA-Z0-9]{9}": _Run("[a-zA-Z0-9]{9}", frozenset(ascii_letters + digits), 9, is_endless=False),
 }
 
+_IDENTIFIERS = (_RUNS["[0-9]+"], _RUNS["[a-zA-Z0-9]{9}"])
+
 
 class Mark:
     """A string of a style where it stands in a turn.
@@ -63,7 +65,7 @@ class Mark:
     Attributes
     ----------
     pattern : re.Pattern
-        With the group ``name``.
+        With the group ``name``, and ``id`` for the first of ``{number}`` and ``{id}``.
     """
 
     def __init__(
@@ -84,6 +86,10 @@ class Mark:
         parts = [part for part in parts if part]
         parts = [part for place, part in enumerate(parts) if not place or part is not parts[place - 1]]
         patterns = [str(part) if isinstance(part, _Run) else re.escape(part) for part in parts]
+        for place, part in enumerate(parts):
+            if part in _IDENTIFIERS:
+                patterns[place] = f"(?P<id>{part})"
+                break
         if behind == "":
             # Where nothing stands behind a name, it goes on as far as it can.
             patterns.append(r"(?=[^A-Za-z0-9_.:/-])")

@@ -26,10 +26,20 @@ from constrain.tools.xml_arguments import ArgumentReader, NotYet
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a tool."""
+    """A call of a tool.
+
+    Attributes
+    ----------
+    name : str
+    arguments : JSON value
+    id : str, optional
+        What the model calls it, if it does: Kimi K2's templates want it again in past calls.  It does not count where
+        calls are compared.
+    """
 
     name: str
     arguments: Any
+    id: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -175,6 +185,7 @@ class TurnParser:
         self._scanner: BracketScanner | None = None
         self._reading: ArgumentReader | None = None
         self._name = ""
+        self._id: str | None = None
         # While a mark may stand where the step under way looks for it.
         self._search: MarkSearch | None = None
         self._set_marks()
@@ -419,7 +430,7 @@ class TurnParser:
         head, must_wait = self._first(self._heads)
         if head is None:
             return False if must_wait else self._give_up()
-        self._name = head["name"]
+        self._name, self._id = head["name"], head.groupdict().get("id")
         self._go_on(head.end())
         self._events.append(Event("begin", self._name))
         self.turn.is_complete = False
@@ -496,12 +507,14 @@ class TurnParser:
             if self._is_last and not self._buffer and self._style.ends_turn:
                 return self._add_call(0)
             return False if must_wait or not self._buffer else self._give_up()
+        self._id = end.groupdict().get("id") or self._id
         return self._add_call(end.end())
 
     def _add_call(self, at: int) -> bool:
         """A call has come to its end at a place in the buffer."""
         self._buffer, self._unfinished = self._buffer[at:], ""
-        call = Call(self._name, self._arguments)
+        written = self._id and self._style.call_id.replace("{name}", self._name).replace("{id}", self._id)
+        call = Call(self._name, self._arguments, written)
         self.turn.calls.append(call)
         self._events.append(Event("call", self._name, call))
         self.turn.is_complete = not self._in_section

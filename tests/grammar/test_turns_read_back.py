@@ -150,6 +150,25 @@ def test_a_value_that_is_marked_as_a_string_where_none_is_valid(kind: str, writt
     assert parse(text, "deepseek_v3.2").calls == [Call("f", {"x": written})]
 
 
+@pytest.mark.parametrize(
+    ("style", "ids"),
+    [
+        ("kimi_k2", ["functions.get_weather:0", "functions.get_time:1"]),
+        ("mistral", ["abcdefghi", None]),
+        ("command_r7b", ["0", "1"]),
+        ("kimi_k3", ["1", "2"]),
+        ("hermes", [None, None]),
+    ],
+)
+def test_what_models_call_their_calls(style: str, ids: list[str | None]) -> None:
+    assert [call.id for call in read(WRITTEN[style], style, reasoning=False).calls] == ids
+
+
+def test_ids_of_mistral_with_arguments() -> None:
+    call = '[TOOL_CALLS]get_weather[CALL_ID]abcDEF789[ARGS]{"city": "Paris"}'
+    assert [call.id for call in read(call, "mistral_args").calls] == ["abcDEF789"]
+
+
 def test_arguments_that_are_json_in_a_string() -> None:
     call = '<tool_call>\n{"name": "get_weather", "arguments": VALUE}\n</tool_call>'
     assert read(call.replace("VALUE", json.dumps('{"city": "Paris"}')), "hermes") == Turn(calls=[PARIS])

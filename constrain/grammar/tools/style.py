@@ -76,6 +76,9 @@ class ToolStyle:
         What stands behind the arguments.
     also_read : tuple of (str, str)
         Further forms that models write now and then: a parser reads them, a grammar does not allow them.
+    call_id : str
+        The identifier of a call that is read back: of its ``{name}``, and of ``{id}``, which is what stands for
+        ``{number}`` or ``{id}`` there.
     ends_turn : bool
         Whether the end of a call is the token that ends the turn, so that a turn that is read back may lack it.
     arguments : str
@@ -132,6 +135,7 @@ class ToolStyle:
     text_first: bool = False
     end: str = ""
     also_read: tuple[tuple[str, str], ...] = ()
+    call_id: str = "{id}"
     ends_turn: bool = False
     excludes: tuple[str, ...] = ()
     string_excludes: tuple[str, ...] = ()
