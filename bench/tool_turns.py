@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import math
 import random
+import sys
 import time
 from collections import Counter
 from typing import Any
@@ -116,8 +118,7 @@ def vocabulary_for(style: ToolStyle, rng: random.Random) -> constrain.Vocabulary
         marks += [style.section.begin, style.section.separator, style.section.end]
     if style.reasoning is not None:
         marks += [style.reasoning.begin, style.reasoning.end, style.reasoning.after]
-    if style.text is not None:
-        marks += style.text
+    marks += [*(style.text or ()), *(style.preamble or ()), style.separator]
     arguments = ARGUMENT_STYLES.get(style.arguments)
     if arguments is not None:
         marks += [arguments.before_key, arguments.after_key, *arguments.around_values()]
@@ -209,6 +210,17 @@ def calls_as_python_reads_them(text: str, style: ToolStyle) -> list[Call]:
     return found
 
 
+def with_infinities(value: Any) -> Any:
+    """A value with infinity for each integer beyond a float: Python reads ``1e400`` so."""
+    if isinstance(value, list):
+        return [with_infinities(item) for item in value]
+    if isinstance(value, dict):
+        return {name: with_infinities(member) for name, member in value.items()}
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return math.copysign(math.inf, value > 0 or -1)
+    return value
+
+
 def faults(text: str | None, style: ToolStyle, choice: str, rng: random.Random) -> list[str]:
     """What is wrong with a turn."""
     if text is None:
@@ -222,7 +234,8 @@ def faults(text: str | None, style: ToolStyle, choice: str, rng: random.Random) 
         found.append("reads differently in pieces")
     if style.arguments == "json" and arguments != [call.arguments for call in turn.calls]:
         found.append("its events give other arguments")
-    if style.arguments in CALLS and calls_as_python_reads_them(text, style) != turn.calls:
+    read = [Call(call.name, with_infinities(call.arguments)) for call in turn.calls]
+    if style.arguments in CALLS and calls_as_python_reads_them(text, style) != read:
         found.append("Python reads other calls")
     known = schemas()
     for call in turn.calls:

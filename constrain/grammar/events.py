@@ -63,6 +63,8 @@ class Event:
     def value(self) -> Any:
         """The decoded value so far, as ``json.loads`` makes it; worked out when it is asked for.
 
+        But a number beyond a float, such as ``1e400``, is an integer and no infinity, up to 4,300 digits.
+
         Of a string, the characters that are certain: no half of a character or of an escape.  Of a number, what it
         would be if it ended here, or None where no number ends there (``-``, ``1.``).  Of ``true``, ``false`` and
         ``null``, None until it is complete.  Of an object or array, what it holds when it is complete, and an empty one

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from constrain.characters import whole_characters
 from constrain.grammar.events import Event, EventKind, Steps
+from constrain.grammar.json_numbers import read_number
 
 _OPEN_OBJECT, _OPEN_ARRAY, _CLOSE = range(3)
 
@@ -247,7 +248,7 @@ def _decoded(kind: EventKind, content: Any, is_complete: bool) -> Any:
         text = _joined(content)
         if is_complete or kind == "number":
             try:
-                return json.loads(text)
+                return json.loads(text, parse_float=read_number)
             except json.JSONDecodeError:
                 # It is no number yet.
                 return None

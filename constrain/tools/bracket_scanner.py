@@ -1,4 +1,4 @@
-"""Where a value in brackets ends in a text that still grows, in JSON or the like: each character is read once."""
+"""Where a string or a value in brackets ends in a text that still grows, in JSON or the like, each sign read once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Brackets:
     Attributes
     ----------
     opening : str
-        The brackets that a value may begin with.
+        The brackets and quotes that a value may begin with.
     quotes : tuple of str
         What may stand around a string: of two with the same beginning the longer one first.
     pairs : str
@@ -37,13 +37,13 @@ class Brackets:
         object.__setattr__(self, "inside", inside)
 
 
-JSON = Brackets("{[", ('"',))
+JSON = Brackets('{["', ('"',))
 PYTHON = Brackets("(", ('"""', "'''", '"', "'"), "([{)]}")
 """Of a call; the arguments of one begin with a parenthesis."""
 
 
 class BracketScanner:
-    """Looks for the end of a value in brackets.
+    """Looks for the end of a value in brackets, or of a string.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class BracketScanner:
         self._quote = ""
 
     def end(self, text: str) -> int:
-        """The place behind its closing bracket; -1 if that has not come yet.  ``text`` may grow between calls."""
+        """The place behind its closing bracket or quote; -1 if it has not come yet.  ``text`` may grow meanwhile."""
         brackets = self._brackets
         while True:
             pattern = brackets.inside[self._quote] if self._quote else brackets.outside
@@ -81,6 +81,8 @@ class BracketScanner:
                 self._at += 1
             elif self._quote:
                 self._quote = ""
+                if not self._depth:
+                    return self._at
             elif mark in brackets.quotes:
                 self._quote = mark
             elif mark in self._opening:

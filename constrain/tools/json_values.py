@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from constrain.grammar.json_numbers import read_number
+
 
 def read_json(text: str) -> Any:
     """The value of a JSON text.
@@ -16,9 +18,22 @@ def read_json(text: str) -> Any:
         hundred levels deep, or has an integer of more than 4,300 digits.
     """
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_float=read_number, parse_constant=_refuse)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
+
+
+def read_json_arguments(text: str) -> Any:
+    """The arguments of a call: an object or array, which some models write as JSON in a string.
+
+    Raises ValueError if it is none.
+    """
+    value = read_json(text)
+    if isinstance(value, str):
+        value = read_json(value)
+        if not isinstance(value, dict):
+            raise ValueError("the string holds no object")
+    return value
 
 
 def _refuse(word: str) -> Any:

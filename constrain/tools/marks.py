@@ -12,8 +12,11 @@ from constrain.grammar.tools.style import pieces
 NAME = "[A-Za-z0-9_.:/-]+?"
 _SPACE = "[ \t\r\n]*"
 
-# Where white space may stand: where the style has some, around the signs of JSON, and between two marks.
-_PLACES_OF_SPACE = re.compile(r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=[\]>])(?=[\[<])")
+# Where white space may stand: where the style has some, around the signs of JSON, between two marks, and around what is
+# a token in most models.
+_PLACES_OF_SPACE = re.compile(
+    r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=\")(?=:)|(?<=[\]>])(?=[\[<])|(?<=[|｜]>)|(?=<[|｜])"
+)
 
 
 _NAME_SIGNS = frozenset(f"{ascii_letters}{digits}_.:/-")
@@ -39,6 +42,8 @@ _RUNS = {
     "[a-zA-Z0-9]{9}": _Run("[a-zA-Z0-9]{9}", frozenset(ascii_letters + digits), 9, is_endless=False),
 }
 
+_IDENTIFIERS = (_RUNS["[0-9]+"], _RUNS["[a-zA-Z0-9]{9}"])
+
 
 class Mark:
     """A string of a style where it stands in a turn.
@@ -60,7 +65,7 @@ class Mark:
     Attributes
     ----------
     pattern : re.Pattern
-        With the group ``name``.
+        With the group ``name``, and ``id`` for the first of ``{number}`` and ``{id}``.
     """
 
     def __init__(
@@ -81,6 +86,10 @@ class Mark:
         parts = [part for part in parts if part]
         parts = [part for place, part in enumerate(parts) if not place or part is not parts[place - 1]]
         patterns = [str(part) if isinstance(part, _Run) else re.escape(part) for part in parts]
+        for place, part in enumerate(parts):
+            if part in _IDENTIFIERS:
+                patterns[place] = f"(?P<id>{part})"
+                break
         if behind == "":
             # Where nothing stands behind a name, it goes on as far as it can.
             patterns.append(r"(?=[^A-Za-z0-9_.:/-])")

@@ -18,7 +18,7 @@ from constrain.grammar.tools.style import ToolStyle, pieces
 from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
-from constrain.tools.json_values import read_json
+from constrain.tools.json_values import read_json_arguments
 from constrain.tools.marks import Mark, MarkSearch
 from constrain.tools.python_calls import read_call
 from constrain.tools.xml_arguments import ArgumentReader, NotYet
@@ -26,10 +26,20 @@ from constrain.tools.xml_arguments import ArgumentReader, NotYet
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a tool."""
+    """A call of a tool.
+
+    Attributes
+    ----------
+    name : str
+    arguments : JSON value
+    id : str, optional
+        What the model calls it, if it does: Kimi K2's templates want it again in past calls.  It does not count where
+        calls are compared.
+    """
 
     name: str
     arguments: Any
+    id: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -146,7 +156,7 @@ class TurnParser:
         self._told = 0
         self._style = style_named(style, reasoning_begun)
         self._brackets = JSON
-        self._read_value: Callable[[str], Any] = read_json
+        self._read_value: Callable[[str], Any] = read_json_arguments
         self._xml = ARGUMENT_STYLES.get(self._style.arguments)
         if self._style.arguments in CALLS:
             self._brackets, self._read_value = PYTHON, read_call
@@ -165,11 +175,17 @@ class TurnParser:
         behind = self._behind_text if self._style.text_first else self._read_text
         self._behind_calls = self._rest if self._style.is_whole else behind
         self._in_section = False
+        # Whether a call has ended the thoughts, whose mark may come yet; and what comes behind that.
+        self._in_thoughts = False
+        self._behind_thoughts = self._behind_calls
+        # The mark that calls begin with.
+        self._opening: re.Match[str] | None = None
         # What was read of a call that is not complete, or of the section before its first call.
         self._unfinished = ""
         self._scanner: BracketScanner | None = None
         self._reading: ArgumentReader | None = None
         self._name = ""
+        self._id: str | None = None
         # While a mark may stand where the step under way looks for it.
         self._search: MarkSearch | None = None
         self._set_marks()
@@ -179,9 +195,22 @@ class TurnParser:
         style, section, trigger = self._style, self._style.section, self._style.trigger
         forms = style.read_forms
         begins = [section.begin] if section is not None else [before for before, _ in forms]
-        exact = [len(trigger) if begin.startswith(trigger) else len(pieces(begin)[0][1]) for begin in begins]
+        # A trigger that stands within what a call begins with is a part of its rest.
+        exact = [begin.find(trigger) or len(trigger) for begin in begins]
+        exact = [len(pieces(begin)[0][1]) if at < 0 else at for at, begin in zip(exact, begins, strict=True)]
         self._starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
         self._start = re.compile("|".join(map(re.escape, self._starts)))
+        if style.reasoning is not None:
+            self._thoughts = [Mark(style.reasoning.begin.strip(), is_inside=True, is_last=True)]
+            self._thoughts_end = [Mark(style.reasoning.end, is_inside=True, is_last=True)]
+        # A separator of white space alone stands as it is: other white space between calls is text.
+        sign, exact_length = style.separator.strip(), len(style.separator)
+        self._separators = [
+            Mark(f"{sign} {start}", is_inside=True, is_last=True)
+            if sign
+            else Mark(style.separator + start, exact=exact_length + len(start), is_last=True)
+            for start in (self._starts if style.separator else ())
+        ]
         if section is None:
             self._openings = self._heads = [
                 Mark(*form, exact=length) for form, length in zip(forms, exact, strict=True)
@@ -242,29 +271,59 @@ class TurnParser:
         if thoughts is None:
             self._step = self._begin_text
             return True
-        openings = thoughts.openings()
-        if any(self._may_begin(opening) for opening in openings):
+        opening, must_wait = self._first(self._thoughts)
+        if must_wait:
             return False
-        has_begun = any(self._take(opening) for opening in openings)
-        if has_begun or (thoughts.is_open and self._reasoning):
-            self.turn.is_complete = False
-            self._step = self._think
-        else:
-            self._step = self._begin_text
+        if opening is not None:
+            self._buffer = self._buffer[opening.end() :]
+        self._step = self._begin_text
+        if opening is not None or (thoughts.is_open and self._reasoning):
+            self.turn.is_complete = self._reasoning = False
+            self._step = self._think if opening is None else self._begin_thoughts
+        return True
+
+    def _begin_thoughts(self) -> bool:
+        """The white space that the beginning of thoughts ends with is none of them."""
+        assert self._style.reasoning is not None
+        begin = self._style.reasoning.begin
+        space = begin[len(begin.rstrip()) :]
+        if self._may_begin(space):
+            return False
+        self._take(space)
+        self._step = self._think
         return True
 
     def _think(self) -> bool:
         thoughts = self._style.reasoning
         assert thoughts is not None
-        found = self._buffer.find(thoughts.end)
-        if found >= 0:
-            self._say("reasoning", found)
+        end = self._buffer.find(thoughts.end)
+        # A grammar has no call in thoughts, so one that begins there ends them.
+        calls, is_whole = self._find_opening(len(self._buffer) if end < 0 else end)
+        if calls is not None:
+            self._say("reasoning", calls)
+            if is_whole:
+                self.turn.is_complete = self._in_thoughts = True
+                self._step = self._read_text if self._style.text_first else self._begin_text
+            return is_whole
+        if end >= 0:
+            self._say("reasoning", end)
             self._take(thoughts.end)
             self.turn.is_complete = True
             self._step = self._after_thoughts
             return True
-        self._say("reasoning", len(self._buffer) - self._held((thoughts.end,)))
+        self._say("reasoning", len(self._buffer) - self._held((thoughts.end, *self._starts)))
         return False
+
+    def _end_thoughts(self) -> bool:
+        """Behind a call that ended thoughts: their mark, if it comes then, is no text."""
+        end, must_wait = self._first(self._thoughts_end)
+        if must_wait:
+            return False
+        self._step = self._behind_thoughts
+        if end is not None:
+            self._buffer = self._buffer[end.end() :]
+            self._in_thoughts, self._step = False, self._after_thoughts
+        return True
 
     def _after_thoughts(self) -> bool:
         thoughts = self._style.reasoning
@@ -272,7 +331,7 @@ class TurnParser:
         if self._may_begin(thoughts.after):
             return False
         self._take(thoughts.after)
-        self._step = self._begin_text
+        self._step = self._begin_text if self._style.preamble is None else self._begin
         return True
 
     def _begin_text(self) -> bool:
@@ -285,10 +344,13 @@ class TurnParser:
                 self._step = self._rest
             return True
         if self._style.text is not None:
-            before = self._style.text[0]
-            if self._may_begin(before):
+            before, preamble = self._style.text[0], self._style.preamble
+            if self._may_begin(before) or (preamble is not None and self._may_begin(preamble[0])):
                 self._step = self._begin_text
                 return False
+            if preamble is not None and self._take(preamble[0]):
+                self._step = self._read_preamble
+                return True
             # Either a text or a call (or a section); or a text that the prompt may have begun.
             calls = self._begin_call if self._style.section is None else self._read_text
             self._step = self._read_framed if self._take(before) or self._style.text_first else calls
@@ -303,15 +365,30 @@ class TurnParser:
     def _read_framed(self) -> bool:
         """Text to its own end."""
         assert self._style.text is not None
-        after = self._style.text[1]
-        found = self._buffer.find(after)
+        return self._read_to(self._style.text[1], self._behind_text if self._style.text_first else self._rest)
+
+    def _read_preamble(self) -> bool:
+        assert self._style.preamble is not None
+        return self._read_to(self._style.preamble[1], self._next_message)
+
+    def _read_to(self, end: str, step: Callable[[], bool]) -> bool:
+        """Text to an end, which is taken, and what comes then."""
+        found = self._buffer.find(end)
         if found >= 0:
             self._say("text", found)
-            self._take(after)
-            self._step = self._behind_text if self._style.text_first else self._rest
+            self._take(end)
+            self._step = step
             return True
-        self._say("text", len(self._buffer) - self._held((after,)))
+        self._say("text", len(self._buffer) - self._held((end,)))
         return False
+
+    def _next_message(self) -> bool:
+        """Behind a preamble."""
+        if self._may_begin(self._style.separator):
+            return False
+        self._take(self._style.separator)
+        self._step = self._begin
+        return True
 
     def _behind_text(self) -> bool:
         """Calls, or the end of a turn in which a text comes first."""
@@ -322,24 +399,29 @@ class TurnParser:
         self._step = self._rest if end and self._take(end) else self._read_text
         return True
 
-    def _read_text(self) -> bool:
-        opening, at = None, 0
-        while opening is None:
-            start = self._start.search(self._buffer, at)
-            if start is None:
-                self._say("text", len(self._buffer) - self._held(self._starts))
-                return False
-            place = start.start()
-            opening, must_wait = self._first(self._openings, place)
-            if must_wait:
-                self._say("text", place)
-                return False
+    def _find_opening(self, end: int) -> tuple[int | None, bool]:
+        """Where calls begin before a place in the buffer, if they do; and whether that is certain."""
+        at = 0
+        while (start := self._start.search(self._buffer, at, end)) is not None:
+            opening, must_wait = self._first(self._openings, start.start())
+            if opening is not None or must_wait:
+                self._opening = opening
+                return start.start(), not must_wait
             # If this is no call as the style writes it, one may begin behind it.
-            at = place + 1
-        length = opening.end() - place
+            at = start.start() + 1
+        return None, True
+
+    def _read_text(self) -> bool:
+        place, is_whole = self._find_opening(len(self._buffer))
+        if place is None:
+            self._say("text", len(self._buffer) - self._held(self._starts))
+            return False
         self._say("text", place)
+        if not is_whole:
+            return False
+        assert self._opening is not None
         if self._style.section is not None:
-            self._go_on(length)
+            self._go_on(self._opening.end() - place)
             self._in_section, self.turn.is_complete = True, False
         self._step = self._read_head
         return True
@@ -348,7 +430,7 @@ class TurnParser:
         head, must_wait = self._first(self._heads)
         if head is None:
             return False if must_wait else self._give_up()
-        self._name = head["name"]
+        self._name, self._id = head["name"], head.groupdict().get("id")
         self._go_on(head.end())
         self._events.append(Event("begin", self._name))
         self.turn.is_complete = False
@@ -388,7 +470,8 @@ class TurnParser:
             if self._buffer[0] not in self._brackets.opening:
                 return self._give_up()
             self._scanner = BracketScanner(0, self._brackets)
-            self._place, self._told = (self._reader.start if self._tells_arguments else None), 0
+            is_told = self._tells_arguments and self._buffer[0] != '"'
+            self._place, self._told = (self._reader.start if is_told else None), 0
         stop = self._scanner.end(self._buffer)
         if self._place is not None:
             self._tell_arguments(len(self._buffer) if stop < 0 else stop)
@@ -424,17 +507,27 @@ class TurnParser:
             if self._is_last and not self._buffer and self._style.ends_turn:
                 return self._add_call(0)
             return False if must_wait or not self._buffer else self._give_up()
+        self._id = end.groupdict().get("id") or self._id
         return self._add_call(end.end())
 
     def _add_call(self, at: int) -> bool:
         """A call has come to its end at a place in the buffer."""
         self._buffer, self._unfinished = self._buffer[at:], ""
-        call = Call(self._name, self._arguments)
+        written = self._id and self._style.call_id.replace("{name}", self._name).replace("{id}", self._id)
+        call = Call(self._name, self._arguments, written)
         self.turn.calls.append(call)
         self._events.append(Event("call", self._name, call))
         self.turn.is_complete = not self._in_section
-        self._step = self._after_call if self._in_section else self._between_calls
+        if self._in_section:
+            self._step = self._after_call
+        else:
+            self._go_behind(self._between_calls)
         return True
+
+    def _go_behind(self, step: Callable[[], bool]) -> None:
+        """Go on behind a call, or a section."""
+        self._step = self._end_thoughts if self._in_thoughts else step
+        self._behind_thoughts = step
 
     def _after_call(self) -> bool:
         if not self._buffer:
@@ -445,7 +538,7 @@ class TurnParser:
         if found.re is self._section_end.pattern:
             self._buffer = self._buffer[found.end() :]
             self._in_section, self.turn.is_complete = False, True
-            self._step = self._behind_calls
+            self._go_behind(self._behind_calls)
             return True
         self._go_on(found.end())
         self._step = self._read_head
@@ -453,14 +546,19 @@ class TurnParser:
 
     def _between_calls(self) -> bool:
         """What only separates two calls is no text."""
-        separator = self._style.separator
-        if separator:
-            for start in self._starts:
-                if self._may_begin(separator + start):
-                    return False
-                if self._buffer.startswith(separator + start):
-                    self._take(separator)
-                    break
+        if self._style.preamble is not None:
+            if self._may_begin(self._style.separator):
+                return False
+            if self._take(self._style.separator):
+                self._step = self._begin
+                return True
+        elif self._separators:
+            found, must_wait = self._first(self._separators)
+            if must_wait:
+                return False
+            start = next((start for start in self._starts if found is not None and found.group().endswith(start)), "")
+            if found is not None and start:
+                self._buffer = self._buffer[found.end() - len(start) :]
         self._step = self._read_text
         return True
 

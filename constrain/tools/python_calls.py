@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from typing import Any
 
-_STRING = re.compile(
-    r"""(?P<prefix>[A-Za-z]{0,2})(?P<quote>\"""|'''|"|')(?P<body>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)""", re.DOTALL
+from constrain.grammar.json_numbers import read_number
+
+_DOUBTS = re.compile(
+    r"""(?P<prefix>[A-Za-z]{0,2})(?P<quote>\"""|'''|"|')(?P<body>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)"""
+    r"|(?<![\w.])0+(?=[0-9])",
+    re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:(?P<octal>[4-7][0-7]{2})|(?P<sign>.))", re.DOTALL)
+"""A string, or the zeros before a number: ``07``."""
+_ESCAPE = re.compile(r"\\(?:(?P<octal>[4-7][0-7]{2})|(?P<sign>.))|(?P<control>[\n\r\0])", re.DOTALL)
 _KNOWN_ESCAPES = "\n\r\\'\"abfnrtvxuUN01234567"
 _WORDS = {"true": True, "false": False, "null": None}
 """Templates that print an object as JSON write these in past calls, which a model may copy."""
@@ -24,47 +30,76 @@ def read_call(text: str) -> dict[str, Any]:
         If they are none, or have values that JSON does not have; also if Python cannot read them, as they are nested
         some hundred levels deep, or have an integer of more than 4,300 digits.
     """
+    source = "f" + _DOUBTS.sub(_without_doubts, text.strip())
     try:
-        call = ast.parse("f" + _STRING.sub(_without_doubts, text.strip()), mode="eval").body
+        call = ast.parse(source, mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
             raise ValueError("it is no call with names of arguments alone")
         found: dict[str, Any] = {}
         for each in call.keywords:
             if each.arg is None or each.arg in found:
                 raise ValueError("an argument has no name, or comes twice")
-            found[each.arg] = _value(each.value)
+            found[each.arg] = _value(each.value, source)
         return found
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError(f"it is no call in Python: {error}") from None
 
 
-def _without_doubts(string: re.Match[str]) -> str:
-    """A string with the backslash doubled that Python takes as it is and warns of: ``"\\d"``."""
-    prefix, quote, body = string.group("prefix", "quote", "body")
-    return string.group() if "r" in prefix.lower() else f"{prefix}{quote}{_ESCAPE.sub(_sure_escape, body)}{quote}"
+def read_literal(text: str) -> Any:
+    """The value of a list, tuple, set or dictionary of Python.
+
+    Raises ValueError as :func:`read_call` does.
+    """
+    source = _DOUBTS.sub(_without_doubts, text.strip())
+    try:
+        node = ast.parse(source, mode="eval").body
+        if not isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
+            raise ValueError("it is no list and no dictionary")
+        return _value(node, source)
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(f"it is no value of Python: {error}") from None
 
 
-def _sure_escape(escape: re.Match[str]) -> str:
-    octal, sign = escape.group("octal", "sign")
-    if octal is not None:
-        return f"\\u{int(octal, 8):04x}"
-    return escape.group() if sign in _KNOWN_ESCAPES else f"\\\\{sign}"
+def _without_doubts(part: re.Match[str]) -> str:
+    """What Python refuses or warns of, written as it takes it.
+
+    The zeros before a number are left out.  In a string the backslash is doubled that stands before no sign of an
+    escape (``"\\d"``), and what does not stand in a string of one line as it is, such as a line end, is escaped.
+    """
+    prefix, quote, body = part.group("prefix", "quote", "body")
+    if quote is None:
+        return ""
+    if "r" in prefix.lower():
+        return part.group()
+    signs = "\r\0" if len(quote) > 1 else "\n\r\0"
+
+    def sure(found: re.Match[str]) -> str:
+        octal, sign, control = found.group("octal", "sign", "control")
+        if octal is not None:
+            return f"\\u{int(octal, 8):04x}"
+        if control is not None:
+            return f"\\x{ord(control):02x}" if control in signs else control
+        return found.group() if sign in _KNOWN_ESCAPES else f"\\\\{sign}"
+
+    return f"{prefix}{quote}{_ESCAPE.sub(sure, body)}{quote}"
 
 
-def _value(node: ast.expr) -> Any:
+def _value(node: ast.expr, source: str) -> Any:
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (str, int, float))):
+        if isinstance(node.value, float) and math.isinf(node.value):
+            return read_number(ast.get_source_segment(source, node) or "")
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-        number = node.operand.value
+        number = _value(node.operand, source)
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             if isinstance(node.op, ast.USub):
                 return -number
             if isinstance(node.op, ast.UAdd):
                 return number
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return [_value(item) for item in node.elts]
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return [_value(item, source) for item in node.elts]
     if isinstance(node, ast.Dict):
-        return {_name(key): _value(value) for key, value in zip(node.keys, node.values, strict=True)}
+        return {_name(key): _value(value, source) for key, value in zip(node.keys, node.values, strict=True)}
     if isinstance(node, ast.Name) and node.id in _WORDS:
         return _WORDS[node.id]
     raise ValueError(f"{type(node).__name__} is no value of JSON")

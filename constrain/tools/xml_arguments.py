@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from constrain.grammar.structural_tags.styles import ArgumentStyle
 from constrain.tools.argument_schema import Written
 from constrain.tools.bracket_scanner import BracketScanner
 from constrain.tools.json_values import read_json
+from constrain.tools.python_calls import read_literal
 
 _SPACE = " \t\r\n"
 _SPACES = re.compile(f"[{_SPACE}]*")
@@ -212,14 +214,28 @@ def _written(text: str, kinds: set[str], style: ArgumentStyle) -> Written:
     string = text
     if style.string_lines:
         string = string.removeprefix("\n").removesuffix("\n")
-    if kinds == {"string"}:
+    if kinds == {"string"} and style.nests:
         return Written(string, None, None)
     if text.strip(_SPACE) in _PYTHON:
         return Written(string, *_PYTHON[text.strip(_SPACE)], is_foreign=True)
     try:
         value = read_json(text)
     except ValueError:
-        return Written(string, None, None)
+        return _written_in_python(string)
+    if kinds == {"string"}:
+        # Marked as a string, it is one where one is valid.
+        return Written(string, text, value, is_foreign=True)
     # A string would stand there without its quotes; and an object, where it nests, in the style.
     is_string = "string" in kinds and isinstance(value, (str, dict, list) if style.nests else str)
     return Written(string, None if is_string else text, value)
+
+
+def _written_in_python(text: str) -> Written:
+    """A string, or what Python prints of a list or dictionary."""
+    if text.lstrip(_SPACE)[:1] not in ("{", "[", "("):
+        return Written(text, None, None)
+    try:
+        value = read_literal(text)
+        return Written(text, json.dumps(value), value, is_foreign=True)
+    except (ValueError, RecursionError):
+        return Written(text, None, None)

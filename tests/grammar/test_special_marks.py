@@ -145,3 +145,30 @@ def test_errors_of_special_tokens(names: Any, message: str) -> None:
     with pytest.raises(ConstrainError) as caught:
         constrain.Grammar.from_tools(TOOLS, style="harmony", special_tokens=names)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_trigger_that_is_a_token_and_one_that_is_text(parallel: bool) -> None:
+    names = {257: "<tool_call>", 258: "</tool_call>"}
+    texts = [*(bytes((byte,)) for byte in range(256)), b"</s>", b"", b""]
+    vocabulary = constrain.Vocabulary(texts, eos_ids=[256], special_ids=list(names), names=names)
+    grammar = constrain.Grammar.from_tools(
+        TOOLS, style="qwen3_coder", special_tokens=names.values(), parallel=parallel, reasoning=False
+    )
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+
+    def follows(*parts: str | int) -> bool:
+        matcher = constrain.Matcher(compiled)
+        tokens = [token for part in parts for token in ([part] if isinstance(part, int) else part.encode())]
+        return all(map(matcher.accept_token, tokens)) and matcher.is_accepting()
+
+    text = "<function=f>\n<parameter=a>\n3\n</parameter>\n</function>\n"
+    call, bare = (257, f"\n{text}", 258), (text, 258)
+    for begin in ((), ("Hi <tool_call>. ",)):
+        assert follows(*begin)
+        assert follows(*begin, *call)
+        assert follows(*begin, *bare)
+        for other in (call, bare):
+            assert follows(*begin, *call, *other) == follows(*begin, *bare, *other) == parallel
+        assert not follows(*begin, text)
+        assert not follows(*begin, text.replace("3", "x"), 258)

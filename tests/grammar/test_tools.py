@@ -268,6 +268,76 @@ def test_thoughts_that_the_prompt_has_begun_or_not(style: str) -> None:
     assert (turn.reasoning, turn.text, turn.calls) == ("", "", calls_of(style))
 
 
+ANALYSIS, PREAMBLE = "<|channel|>analysis<|message|>Hm.<|end|>", "<|channel|>commentary<|message|>I look.<|end|>"
+NEXT = "<|start|>assistant"
+
+
+@pytest.mark.parametrize(
+    ("before", "thoughts", "said"),
+    [
+        ([PREAMBLE], "", "I look."),
+        ([ANALYSIS, PREAMBLE], "Hm.", "I look."),
+        ([ANALYSIS, ANALYSIS, PREAMBLE], "Hm.Hm.", "I look."),
+        ([ANALYSIS, PREAMBLE, ANALYSIS, PREAMBLE], "Hm.Hm.", "I look.I look."),
+    ],
+)
+def test_several_messages_of_harmony(before: list[str], thoughts: str, said: str) -> None:
+    begin = "".join(message + NEXT for message in before)
+    final = "<|channel|>final<|message|>Hi"
+    for rest, calls, text in ((WRITTEN["harmony"], [PARIS], said), (final, [], said + "Hi")):
+        assert fits(compiled("harmony"), begin + rest)
+        # Without thoughts, or calls alone.
+        assert fits(compiled("harmony", reasoning=False), begin + rest) == (not thoughts)
+        assert not fits(compiled("harmony", tool_choice="required"), begin + rest)
+        assert fits(compiled("harmony", tool_choice="none"), begin + rest) == (not calls)
+        # A budget is one of the first thoughts.
+        budget = fits(compiled("harmony", reasoning=400), begin + rest)
+        assert budget == (before in ([PREAMBLE], [ANALYSIS, PREAMBLE]))
+        parser = TurnParser("harmony", [WEATHER])
+        for sign in begin + rest:
+            parser.feed(sign)
+        parser.finish()
+        assert parser.turn == parse(begin + rest, "harmony", [WEATHER])
+        assert (parser.turn.reasoning, parser.turn.text, parser.turn.calls) == (thoughts, text, calls)
+        assert parser.turn.is_complete
+    assert fits(compiled("harmony", tool_choice="required"), f"{ANALYSIS}{NEXT}{ANALYSIS}{NEXT}{WRITTEN['harmony']}")
+    assert not fits(compiled("harmony"), begin)
+    # A call may not be hidden in a preamble.
+    assert not fits(compiled("harmony"), PREAMBLE.replace("look", WRITTEN["harmony"]) + NEXT + final)
+
+
+def test_calls_of_harmony_with_and_without_a_blank_behind_the_name() -> None:
+    assert fits(compiled("harmony"), WRITTEN["harmony"].replace(" <|constrain|>", "<|constrain|>"))
+
+
+def test_calls_of_qwen_coder_that_lack_their_first_mark() -> None:
+    """Qwen 3 Coder leaves it out, and what is not held to the schema then would be a call to its reader."""
+    call = WRITTEN["qwen3_coder"].split("\n<tool_call>")[0].removeprefix("<tool_call>\n")
+    for text in ("", "I look.\n\n", "<think>\nHm.</think>\n\n"):
+        assert fits(compiled("qwen3_coder"), text + call)
+        turn = parse(text + call, "qwen3_coder", [WEATHER, TIME])
+        assert (turn.text, turn.calls) == ("" if "think" in text else text, [PARIS])
+        assert fits(compiled("qwen3_coder"), f"{text}{call}\n{call}")
+        assert parse(f"{text}{call}\n{call}", "qwen3_coder").calls == [PARIS, PARIS]
+    for wrong in (
+        call.replace("get_weather", "get_whether"),
+        call.replace("3", "x"),
+        "<function=",
+        "<think>\n<function=",
+    ):
+        assert not fits(compiled("qwen3_coder"), wrong)
+    for choice, fit in (("required", True), ("none", False), ("get_time", False)):
+        assert fits(compiled("qwen3_coder", tool_choice=choice), call) == fit
+
+
+def test_several_calls_of_harmony_are_read() -> None:
+    call = WRITTEN["harmony"]
+    turn = parse(
+        f"{ANALYSIS}{NEXT}{call}{NEXT}{PREAMBLE}{NEXT}{call}{NEXT}<|channel|>final<|message|>Hi<|return|>", "harmony"
+    )
+    assert (turn.reasoning, turn.text, turn.calls) == ("Hm.", "I look.Hi", [PARIS, PARIS])
+
+
 def test_a_line_end_before_the_thoughts_of_glm() -> None:
     turn = f"\n<think>hm</think>\n{WRITTEN['glm4.5']}"
     assert fits(compiled("glm4.5"), turn)
@@ -418,7 +488,7 @@ def test_values_in_xml_are_what_the_schema_says() -> None:
         ({"type": ["integer", "string"]}, "NaN", "NaN"),
         ({"type": ["integer", "string"]}, "-Infinity", "-Infinity"),
         ({}, "Infinity", "Infinity"),
-        ({"type": ["integer", "string"]}, "1e999", float("inf")),
+        ({"type": ["integer", "string"]}, "1e999", 10**999),
         ({"type": ["object", "string"]}, '{"a": 2E711121412}', {"a": float("inf")}),
         # Every keyword decides, also within a value, and references are followed as the grammar follows them.
         ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]}, '["a"]', '["a"]'),
@@ -659,7 +729,14 @@ def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
         ),
         ({"text_first": True}, "what stands around a text that comes first, and around the calls behind it"),
         ({"text_first": True, "text": ("a", "b")}, "around the calls behind it, must be said"),
+        ({"also_triggers": ("",)}, "further triggers are not empty"),
+        (
+            {"also_triggers": ("a",), "section": Section("<c>", ",", "</s>")},
+            "further triggers are not empty, and go without",
+        ),
         ({"end": "</e>"}, "only a turn in which a text comes first has an end"),
+        ({"preamble": ("a", "b")}, "a preamble stands before a text or call, in a turn of several messages"),
+        ({"preamble": ("a", ""), "text": ("a", "b")}, "what stands around a preamble is empty"),
         ({"arguments": "yaml"}, "arguments must be one of json, python, python_line, qwen_xml"),
     ],
 )

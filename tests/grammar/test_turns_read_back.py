@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from constrain.grammar.tools.style import ToolStyle
 from constrain.grammar.tools.styles import STYLES
 from constrain.tools import Call, Turn, TurnParser, parse
+from tests.grammar.test_tools import WRITTEN
 
 TOOLS = [
     {"name": name, "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
@@ -78,6 +80,122 @@ def test_white_space_between_marks_and_other_arguments(style: str, text: str) ->
     assert read(text, style) == Turn(calls=[PARIS])
 
 
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        (
+            "kimi_k2",
+            "<|tool_calls_section_begin|>\n<|tool_call_begin|>\nfunctions.get_weather:0 <|tool_call_argument_begin|> "
+            '{"city": "Paris"} <|tool_call_end|>\n<|tool_calls_section_end|>',
+        ),
+        ("mistral", '[TOOL_CALLS]  [ {"name" : "get_weather" , "arguments" : {"city": "Paris"} } ]'),
+        (
+            "deepseek_v3.1",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜> get_weather <｜tool▁sep｜> CITY <｜tool▁call▁end｜>",
+        ),
+    ],
+)
+def test_white_space_around_tokens_and_signs(style: str, text: str) -> None:
+    if style == "deepseek_v3.1":
+        text = text.replace("CITY", '{"city": "Paris"}') + " <｜tool▁calls▁end｜>"
+    assert read(text, style) == Turn(calls=[PARIS])
+
+
+@pytest.mark.parametrize("separator", ["; ", ";", " ;\n"])
+@pytest.mark.parametrize("begin", ["", "<|python_tag|>"])
+def test_calls_of_llama_and_what_separates_them(separator: str, begin: str) -> None:
+    calls = [
+        '{"name": "get_weather", "parameters": {"city": "Paris"}}',
+        '{"name": "get_time", "arguments": {"city": "Oslo"}}',
+    ]
+    assert read(begin + separator.join(calls), "llama3") == Turn(calls=[PARIS, OSLO])
+    # What separates nothing is text.
+    assert read(f"{begin}{calls[0]}{separator}So", "llama3") == Turn(text=f"{separator}So", calls=[PARIS])
+
+
+@pytest.mark.parametrize(
+    ("schema", "written", "value"),
+    [
+        ({"type": "object"}, "{'a': [1, True, None]}", {"a": [1, True, None]}),
+        (
+            {"type": "array", "items": {"type": "object"}},
+            """[{"a": 'b'}, {'a': "it's"}]""",
+            [{"a": "b"}, {"a": "it's"}],
+        ),
+        ({"type": "array"}, "(1, 'a')", [1, "a"]),
+        # Where a string is valid it is one; and so is what is not valid in either way.
+        ({"type": ["object", "string"]}, "{'a': 1}", "{'a': 1}"),
+        ({"type": "object"}, "{'a': open()}", "{'a': open()}"),
+        ({"type": "integer"}, "{'a': 1}", "{'a': 1}"),
+        ({}, "{'a': 1}", "{'a': 1}"),
+    ],
+)
+def test_lists_and_dictionaries_of_python_in_xml(schema: dict[str, object], written: str, value: object) -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"x": schema}}}
+    text = f"<tool_call>\n<function=f>\n<parameter=x>\n{written}\n</parameter>\n</function>\n</tool_call>"
+    assert parse(text, "qwen3_coder", [tool]).calls == [Call("f", {"x": value})]
+    assert parse(text, "qwen3_coder").calls == [Call("f", {"x": written})]
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "value"), [("integer", "42", 42), ("object", '{"a": 1}', {"a": 1}), ("string", "42", "42")]
+)
+def test_a_value_that_is_marked_as_a_string_where_none_is_valid(kind: str, written: str, value: object) -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": kind}}}}
+    text = (
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="x" string="true">'
+        f"{written}</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+    )
+    assert parse(text, "deepseek_v3.2", [tool]).calls == [Call("f", {"x": value})]
+    assert parse(text, "deepseek_v3.2").calls == [Call("f", {"x": written})]
+
+
+@pytest.mark.parametrize(
+    ("style", "ids"),
+    [
+        ("kimi_k2", ["functions.get_weather:0", "functions.get_time:1"]),
+        ("mistral", ["abcdefghi", None]),
+        ("command_r7b", ["0", "1"]),
+        ("kimi_k3", ["1", "2"]),
+        ("hermes", [None, None]),
+    ],
+)
+def test_what_models_call_their_calls(style: str, ids: list[str | None]) -> None:
+    assert [call.id for call in read(WRITTEN[style], style, reasoning=False).calls] == ids
+
+
+def test_ids_of_mistral_with_arguments() -> None:
+    call = '[TOOL_CALLS]get_weather[CALL_ID]abcDEF789[ARGS]{"city": "Paris"}'
+    assert [call.id for call in read(call, "mistral_args").calls] == ["abcDEF789"]
+
+
+def test_arguments_that_are_json_in_a_string() -> None:
+    call = '<tool_call>\n{"name": "get_weather", "arguments": VALUE}\n</tool_call>'
+    assert read(call.replace("VALUE", json.dumps('{"city": "Paris"}')), "hermes") == Turn(calls=[PARIS])
+    for value in ("hello", "3", '"{}"', "[1]", '{"city": '):
+        text = call.replace("VALUE", json.dumps(value))
+        assert read(text, "hermes") == Turn(text=text, is_complete=False)
+    parser = TurnParser("hermes", arguments=True)
+    events = parser.feed(call.replace("VALUE", json.dumps('{"city": "Paris"}')))
+    assert [event.kind for event in events] == ["begin", "call"]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("'cat <<E\nx\r\nE'", "cat <<E\nx\r\nE"),
+        ('"""a\nb\0"""', "a\nb\0"),
+        ("'a\0b'", "a\0b"),
+        ("{'a', 'b'}", ["a", "b"]),
+        ("[007, -05, 0, 0.05, 1e05, '007']", [7, -5, 0, 0.05, 1e5, "007"]),
+    ],
+)
+def test_values_that_are_no_python_but_plain(written: str, value: object) -> None:
+    assert read(f"[get_weather(city={written})]", "llama4_pythonic") == Turn(
+        calls=[Call("get_weather", {"city": value})]
+    )
+
+
 def test_calls_in_python_need_no_blank_between_them() -> None:
     text = "[get_weather(city='Paris'),\n  get_time(city='Oslo'),get_weather(city='Paris')]"
     assert read(text, "llama4_pythonic") == Turn(calls=[PARIS, OSLO, PARIS])
@@ -96,6 +214,12 @@ def test_calls_in_python_need_no_blank_between_them() -> None:
         ),
         ("harmony", '<|channel|>commentary to=functions.get_weather<|message|>{"city": "Paris"}<|call|>'),
         ("harmony", '<|channel|>analysis to=functions.get_weather<|message|>{"city": "Paris"}<|call|>'),
+        (
+            "harmony",
+            '<|channel|>commentary to=functions.get_weather<|constrain|>json<|message|>{"city": "Paris"}<|call|>',
+        ),
+        ("harmony", '<|channel|>commentary to=functions.get_weather json<|message|>{"city": "Paris"}<|call|>'),
+        ("harmony", '<|channel|>analysis to=functions.get_weather code<|message|>{"city": "Paris"}<|call|>'),
         ("harmony", ' to=functions.get_weather<|channel|>commentary<|message|>{"city": "Paris"}<|call|>'),
     ],
 )
@@ -148,6 +272,61 @@ def test_white_space_behind_a_call_in_a_section_that_breaks_off(style: str, call
         before, between = STYLES[style].forms[0]
         call = f'{STYLES[style].section.begin}{before}get_time{between}{{"city": "Oslo"}}}}'.replace("{number}", "0")
     assert read(call + rest, style) == Turn(text=rest, calls=[OSLO], is_complete=False)
+
+
+@pytest.mark.parametrize(
+    ("style", "call"),
+    [
+        ("hermes", '<tool_call>\n{"name": "get_weather", "arguments": {"n": VALUE}}\n</tool_call>'),
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=n>\nVALUE\n</parameter>\n</function>\n</tool_call>"),
+        ("gemma4", "<|tool_call>call:f{n:VALUE}<tool_call|>"),
+        ("llama4_pythonic", "[f(n=VALUE)]"),
+    ],
+)
+def test_a_number_beyond_a_float_is_no_infinity(style: str, call: str) -> None:
+    """Infinity could not be written as JSON again."""
+    for written, value in (("1e400", 10**400), ("-15E399", -15 * 10**399), ("[1.5, 1e400]", [1.5, 10**400])):
+        (read_call,) = read(call.replace("VALUE", written), style).calls
+        assert read_call.arguments == {"n": value}
+        assert json.loads(json.dumps(read_call.arguments)) == {"n": value}
+
+
+REASONING = [name for name, style in STYLES.items() if style.reasoning is not None]
+
+
+@pytest.mark.parametrize("name", REASONING)
+def test_a_call_in_thoughts_ends_them(name: str) -> None:
+    """Models forget the mark that does, or write it behind the call."""
+    thoughts = STYLES[name].reasoning
+    assert thoughts is not None
+    call = WRITTEN[name][WRITTEN[name].index(STYLES[name].trigger) :]
+    begun = f"{thoughts.begin}Hm, <b>.{call}"
+    turn = read(begun, name)
+    assert (turn.reasoning, turn.calls, turn.is_complete) == ("Hm, <b>.", parse(WRITTEN[name], name, TOOLS).calls, True)
+    assert turn.text == ""
+    for after in ("", "\n"):
+        assert STYLES[name].end or read(f"{begun}{after}{thoughts.end}", name) == turn
+    # What only looks like one is thought.
+    quoted = f"{thoughts.begin}Hm, {STYLES[name].trigger[:-1]}.{thoughts.end}"
+    assert read(quoted, name).reasoning == f"Hm, {STYLES[name].trigger[:-1]}."
+
+
+def test_text_behind_the_end_of_thoughts_that_a_call_has_ended() -> None:
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+    assert read(f"<think>\nHm.{call}\n</think>\n\nSo {call}", "qwen3") == Turn("So ", "Hm.", [PARIS, PARIS])
+    assert read(f"<think>\nHm.{call}\n{call} so", "qwen3") == Turn(" so", "Hm.", [PARIS, PARIS])
+
+
+@pytest.mark.parametrize("name", REASONING)
+def test_white_space_around_the_beginning_of_thoughts_may_be_another(name: str) -> None:
+    thoughts = STYLES[name].reasoning
+    assert thoughts is not None
+    for begin in (thoughts.begin.strip(), f"\n{thoughts.begin}", f" \n{thoughts.begin.strip()}"):
+        for begun in (False, True):
+            turn = read(f"{begin}Hm.{thoughts.end}", name, reasoning_begun=begun)
+            assert (turn.reasoning, turn.text, turn.is_complete) == ("Hm.", "", True)
+    text = f" \n{thoughts.begin.strip()[:-1]}"
+    assert STYLES[name].text is not None or read(text, name, reasoning_begun=False) == Turn(text=text)
 
 
 @pytest.mark.parametrize("style", ["hermes", "mistral", "kimi_k2", "harmony"])

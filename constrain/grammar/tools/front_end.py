@@ -64,7 +64,8 @@ def from_tools(
     try:
         with paused_collection():
             writer = _Turn(chosen, property_order == "any", closed)
-            turn = writer.format(found, tool_choice, parallel, bool(reasoning))
+            # A budget of thoughts is one of the first.
+            turn = writer.format(found, tool_choice, parallel, bool(reasoning), repeats=not has_budget)
             region = writer.thoughts_first(reasoning, turn) if has_budget else None
             if region is not None and names:
                 raise ConstrainError(f"reasoning={reasoning}: a number of tokens does not go with special_tokens")
@@ -164,8 +165,8 @@ class _Turn:
         # Marks of thoughts have no place elsewhere, nor have those of calls that are not where they belong.
         self._marks = () if thoughts is None else tuple(dict.fromkeys((thoughts.begin.strip(), thoughts.end)))
 
-    def format(self, tools: list[Tool], choice: str, parallel: bool, reasoning: bool) -> Format:
-        """The whole turn."""
+    def format(self, tools: list[Tool], choice: str, parallel: bool, reasoning: bool, repeats: bool) -> Format:
+        """The whole turn; with ``repeats`` thoughts may come again in a turn of several messages."""
         if choice not in ("auto", "required", "none"):
             if not isinstance(choice, str) or choice not in [tool.name for tool in tools]:
                 raise ConstrainError(f"tool_choice is auto, required, none or the name of a tool, not {choice!r}")
@@ -184,6 +185,8 @@ class _Turn:
                 thoughts = replace(thoughts, after="")
         else:
             body = self._text_and_calls(tools, parallel)
+        if self._style.preamble is not None:
+            body = self._messages(thoughts if repeats else None, choice != "required", body)
         return body if thoughts is None else Sequence("#", (self._thoughts(thoughts), body))
 
     def _thoughts(self, thoughts: Reasoning) -> Format:
@@ -191,6 +194,21 @@ class _Turn:
         after = Repeated("#", ConstString("#", thoughts.after), 0, 1)
         turn = Sequence("#", (begin, text, after))
         return turn if thoughts.is_open else Repeated("#", turn, 0, 1)
+
+    def _messages(self, thoughts: Reasoning | None, has_text: bool, body: Format) -> Format:
+        """A body behind further thoughts, if there may be any, and behind preambles, if there may be text."""
+        style = self._style
+        assert style.preamble is not None
+        before: list[Format] = []
+        if thoughts is not None:
+            begin, text = self._thoughts_only(replace(thoughts, is_open=False))
+            before.append(Sequence("#", (begin, text)))
+        if has_text:
+            before.append(Tag("#", style.preamble[0], self._free_text(), (style.preamble[1],)))
+        if not before:
+            return body
+        separator = Repeated("#", ConstString("#", style.separator), 0, 1)
+        return Sequence("#", (Repeated("#", Sequence("#", (Or("#", tuple(before)), separator)), 0, None), body))
 
     def thoughts_first(self, tokens: int, turn: Format) -> FirstRegion:
         """The budget of the thoughts of a turn: with their marks, or with what shows that there are none."""
@@ -211,7 +229,7 @@ class _Turn:
         """The shortest beginnings of a body that show that thoughts do not begin there."""
         begins = _beginnings(body)
         if begins is None or any(mark.startswith(each) for mark in openings for each in begins):
-            excluded = (self._style.trigger, *self._marks, *self._style.excludes)
+            excluded = (*self._style.triggers, *self._marks, *self._style.excludes)
             # What a body cannot hold shows that it is none: the rest of a mark behind it decides nothing.
             ends = [min(mark.find(each) + len(each) for each in excluded if each in mark) for mark in openings]
             return Regex("#", _other_beginnings([mark[:end] for mark, end in zip(openings, ends, strict=True)]))
@@ -222,7 +240,7 @@ class _Turn:
         """What thoughts begin with, and the rest of them with their end."""
         begin: Format = Or("#", tuple(ConstString("#", each) for each in thoughts.openings()))
         # What is thought holds no call.
-        text = Tag("#", "", AnyText("#", (self._style.trigger, *self._style.excludes)), (thoughts.end,))
+        text = Tag("#", "", AnyText("#", (*self._style.triggers, *self._style.excludes)), (thoughts.end,))
         return Repeated("#", begin, 0, 1) if thoughts.is_open else begin, text
 
     def _text(self) -> Format:
@@ -235,7 +253,7 @@ class _Turn:
 
     def _free_text(self) -> AnyText:
         """Text that holds no mark of calls or thoughts."""
-        return AnyText("#", tuple(dict.fromkeys((self._style.trigger, *self._marks, *self._style.excludes))))
+        return AnyText("#", tuple(dict.fromkeys((*self._style.triggers, *self._marks, *self._style.excludes))))
 
     def _framed(self, text: Format) -> Format:
         """Free text with what has to stand around it; what ends the turn may be left to the token that does."""
@@ -269,7 +287,7 @@ class _Turn:
         if style.section is not None:
             tags = [self._section(tags, parallel)]
         stop = not parallel or (style.section is not None and style.section.is_last)
-        return TriggeredTags("#", (style.trigger,), tuple(tags), False, stop, (*self._marks, *style.excludes))
+        return TriggeredTags("#", style.triggers, tuple(tags), False, stop, (*self._marks, *style.excludes))
 
     def _calls(self, tools: list[Tool], parallel: bool) -> Format:
         style = self._style
@@ -331,8 +349,11 @@ def _beginnings(body: Format) -> list[str] | None:
             return _beginnings(first)
         # A text that may be left out.
         found = _beginnings(rest[0])
-        before = first.content.value if isinstance(first.content, ConstString) else None
-        return None if found is None or before is None else [*found, *(before + each for each in found)]
+        if isinstance(first.content, ConstString):
+            begins = found and [first.content.value + each for each in found]
+        else:
+            begins = _beginnings(first.content)
+        return None if found is None or begins is None else [*found, *begins]
     if isinstance(body, ConstString):
         return [body.value]
     if isinstance(body, Or):

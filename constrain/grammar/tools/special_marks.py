@@ -115,31 +115,36 @@ class SpecialMarks:
         return one if format.at_least_one else Repeated(at, one, 0, 1)
 
     def _triggered_tags(self, format: TriggeredTags) -> Format:
-        """Text up to one trigger, behind which one of the tags goes on."""
+        """Text up to a trigger, behind which one of the tags goes on."""
         at = format.pointer
-        (trigger,) = format.triggers
         assert not format.at_least_one
-        if not self._begins(trigger):
-            return replace(
-                format,
-                tags=tuple(self._split(tag, trigger) for tag in format.tags),
-                excludes=self._spelled(format.excludes),
-            )
+        words = tuple(trigger for trigger in format.triggers if not self._begins(trigger))
+        marks = tuple(trigger for trigger in format.triggers if trigger not in words)
+        excludes = self._spelled(format.excludes)
+        first, in_text = [], []
         for tag in format.tags:
             assert isinstance(tag.begin, str)
-            if not tag.begin.startswith(trigger):
-                raise ConstrainError(f"the call {tag.begin!r} does not begin with {trigger!r}")
-        text = AnyText(at, self._spelled(format.excludes))
-        one = Sequence(at, (text, Or(at, tuple(map(self.rewrite, format.tags)))))
+            if marks and tag.begin.startswith(marks):
+                first.append(self.rewrite(tag))
+            elif words:
+                in_text.append(self._split(tag, words))
+            else:
+                raise ConstrainError(f"the call {tag.begin!r} does not begin with {' or '.join(map(repr, marks))}")
+        text: Format = replace(format, triggers=words, tags=tuple(in_text), excludes=excludes)
+        if not marks:
+            return text
+        plain = AnyText(at, (*words, *excludes))
+        text = text if in_text else plain
         if format.stop_after_first:
-            return Or(at, (text, one))
-        return Sequence(at, (Repeated(at, one, 0, None), text))
+            return Or(at, (text, Sequence(at, (plain, Or(at, tuple(first))))))
+        return Sequence(at, (Repeated(at, Sequence(at, (text, Or(at, tuple(first)))), 0, None), text))
 
-    def _split(self, tag: Tag, trigger: str) -> Tag:
+    def _split(self, tag: Tag, triggers: tuple[str, ...]) -> Tag:
         """A tag that begins with text."""
         assert isinstance(tag.begin, str)
         parts = self._parts(tag.begin, tag.pointer)
         first = parts[0]
-        if not isinstance(first, ConstString) or not first.value.startswith(trigger):
-            raise ConstrainError(f"the call {tag.begin!r} does not begin with {trigger!r} as text")
+        if not isinstance(first, ConstString) or not first.value.startswith(triggers):
+            listed = " or ".join(map(repr, triggers))
+            raise ConstrainError(f"the call {tag.begin!r} does not begin with {listed} as text")
         return Tag(tag.pointer, first.value, Sequence(tag.pointer, (*parts[1:], self._behind(tag))), ("",))

@@ -76,23 +76,31 @@ class ToolStyle:
         What stands behind the arguments.
     also_read : tuple of (str, str)
         Further forms that models write now and then: a parser reads them, a grammar does not allow them.
+    call_id : str
+        The identifier of a call that is read back: of its ``{name}``, and of ``{id}``, which is what stands for
+        ``{number}`` or ``{id}`` there.
     ends_turn : bool
         Whether the end of a call is the token that ends the turn, so that a turn that is read back may lack it.
     arguments : str
         ``"json"``, or a style of structural_tags/styles.py: ``"python"`` and ``"python_line"`` for calls in Python.
     trigger : str
         What never stands in free text, but begins the calls (or their section).
+    also_triggers : tuple of str
+        Further strings that never stand in free text, but begin calls: those of other forms.
     is_whole : bool
         Whether a turn is either text or calls, as its beginning says: text only does not begin with the trigger then.
     section : Section, optional
         Without it each call stands alone in the text.
     separator : str
-        Without a section: what stands between calls where there is no text.
+        Without a section: what stands between calls where there is no text.  With a preamble: between two messages.
     before_calls : str
         What a turn without text may begin with before its calls, behind thoughts if there are any: white space.
     reasoning : Reasoning, optional
     text : (str, str)
         What stands around free text that is not alone in the turn.  With it a turn is a text or a call (or a section).
+    preamble : (str, str), optional
+        What stands around a text before the text or call of such a turn.  A turn is several messages then: any number
+        of thoughts and preambles, and that text or call.
     text_first : bool
         Whether such a text comes first in each turn, and a section of calls, if there is one, behind it.
     end : str
@@ -115,6 +123,7 @@ class ToolStyle:
     forms: tuple[tuple[str, str], ...]
     ends: tuple[str, ...]
     trigger: str
+    also_triggers: tuple[str, ...] = ()
     is_whole: bool = False
     arguments: str = JSON
     section: Section | None = None
@@ -122,9 +131,11 @@ class ToolStyle:
     before_calls: str = ""
     reasoning: Reasoning | None = None
     text: tuple[str, str] | None = None
+    preamble: tuple[str, str] | None = None
     text_first: bool = False
     end: str = ""
     also_read: tuple[tuple[str, str], ...] = ()
+    call_id: str = "{id}"
     ends_turn: bool = False
     excludes: tuple[str, ...] = ()
     string_excludes: tuple[str, ...] = ()
@@ -151,6 +162,8 @@ class ToolStyle:
         for what, texts in needed.items():
             if not all(texts):
                 raise ConstrainError(f"the style {self.name!r}: {what} is empty")
+        if self.also_triggers and (self.section is not None or not all(self.also_triggers)):
+            raise ConstrainError(f"the style {self.name!r}: further triggers are not empty, and go without a section")
         if self.is_whole and (self.section is None or not self.section.begin.startswith(self.trigger)):
             reason = "calls that are the whole turn stand in a section that begins with the trigger"
             raise ConstrainError(f"the style {self.name!r}: {reason}")
@@ -159,6 +172,12 @@ class ToolStyle:
         if self.text_first and not (self.text is not None and all(self.text) and self.section is not None):
             reason = "what stands around a text that comes first, and around the calls behind it, must be said"
             raise ConstrainError(f"the style {self.name!r}: {reason}")
+        if self.preamble is not None:
+            if self.text is None or self.text_first or self.section is not None or not self.separator:
+                reason = "a preamble stands before a text or call, in a turn of several messages with a separator"
+                raise ConstrainError(f"the style {self.name!r}: {reason}")
+            if not all(self.preamble):
+                raise ConstrainError(f"the style {self.name!r}: what stands around a preamble is empty")
         if self.end and not self.text_first:
             raise ConstrainError(f"the style {self.name!r}: only a turn in which a text comes first has an end")
         if self.arguments not in (JSON, *CALLS, *ARGUMENT_STYLES):
@@ -170,9 +189,14 @@ class ToolStyle:
         """The forms of a call that a parser reads."""
         return (*self.forms, *self.also_read)
 
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """All strings that begin calls in text."""
+        return (self.trigger, *self.also_triggers)
+
     def marks(self) -> list[str]:
         """Every string that a turn may hold as it is, but names, arguments and text."""
-        found = [*(text for form in self.forms for text in form), *self.ends, self.trigger, self.separator, self.end]
+        found = [*(text for form in self.forms for text in form), *self.ends, *self.triggers, self.separator, self.end]
         if self.section is not None:
             found += [self.section.begin, self.section.separator, self.section.end]
         if self.reasoning is not None:
@@ -180,7 +204,7 @@ class ToolStyle:
         arguments = ARGUMENT_STYLES.get(self.arguments)
         if arguments is not None:
             found += [arguments.before_key, arguments.after_key, *arguments.around_values()]
-        return [*found, *(self.text or ())]
+        return [*found, *(self.text or ()), *(self.preamble or ())]
 
 
 def pieces(text: str) -> list[tuple[bool, str]]:

@@ -6,6 +6,7 @@ STYLE = ToolStyle(
     name="kimi_k2",
     forms=(("<|tool_call_begin|>functions.", ":{number}<|tool_call_argument_begin|>"),),
     ends=("<|tool_call_end|>",),
+    call_id="functions.{name}:{id}",
     trigger="<|tool_calls_section_begin|>",
     section=Section("<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>"),
     reasoning=Reasoning("<think>", "</think>"),

@@ -8,6 +8,10 @@ STYLE = ToolStyle(
     ends=("}",),
     trigger='{"name": ',
     separator="; ",
-    also_read=(('{"name": "', '", "arguments": '),),
+    also_read=(
+        ('{"name": "', '", "arguments": '),
+        ('<|python_tag|>{"name": "', '", "parameters": '),
+        ('<|python_tag|>{"name": "', '", "arguments": '),
+    ),
     notes="Llama 3.1, 3.2, 3.3 and 4",
 )

@@ -6,6 +6,7 @@ STYLE = ToolStyle(
     name="harmony",
     forms=(
         ("<|channel|>commentary to=functions.", " <|constrain|>json<|message|>"),
+        ("<|channel|>commentary to=functions.", "<|constrain|>json<|message|>"),
         (" to=functions.", "<|channel|>commentary json<|message|>"),
         (" to=functions.", "<|channel|>commentary <|constrain|>json<|message|>"),
     ),
@@ -13,9 +14,15 @@ STYLE = ToolStyle(
     trigger="<|channel|>commentary to=",
     reasoning=Reasoning("<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant"),
     text=("<|channel|>final<|message|>", "<|return|>"),
+    preamble=("<|channel|>commentary<|message|>", "<|end|>"),
+    separator="<|start|>assistant",
     excludes=("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|call|>", "<|end|>"),
     also_read=(
         ("<|channel|>commentary to=functions.", "<|message|>"),
+        ("<|channel|>commentary to=functions.", " json<|message|>"),
+        ("<|channel|>commentary to=functions.", " code<|message|>"),
+        ("<|channel|>analysis to=functions.", " json<|message|>"),
+        ("<|channel|>analysis to=functions.", " code<|message|>"),
         ("<|channel|>analysis to=functions.", " <|constrain|>json<|message|>"),
         ("<|channel|>analysis to=functions.", "<|message|>"),
         (" to=functions.", "<|channel|>commentary<|message|>"),
