@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterable
 from functools import partial
 from typing import Any
@@ -24,9 +23,6 @@ from constrain.version import __version__
 
 _MAGIC = b"constrain grammar 1\n"
 _WHAT = "a compiled grammar"
-
-_MOST_WITH_MORE_ENDS = 4
-"""How many sets of ordinary stop tokens a grammar is kept for."""
 
 
 class CompiledGrammar(GrammarTables):
@@ -84,7 +80,6 @@ class CompiledGrammar(GrammarTables):
         # As given, to be given to another one.
         self.source = source
         self._given = ir, vocabulary
-        self._with_more_ends: OrderedDict[frozenset[int], CompiledGrammar] = OrderedDict()
         ir, vocabulary = settle_tokens(ir, vocabulary)
         super().__init__(
             ir, vocabulary, limit_bytes=limit_bytes, mask_limit_bytes=mask_limit_bytes, accelerators=accelerators
@@ -100,29 +95,27 @@ class CompiledGrammar(GrammarTables):
     def ending_with(self, tokens: Iterable[int]) -> CompiledGrammar:
         """The grammar for texts that some ordinary tokens end, so that no text has them; itself if none of them is one.
 
-        The last few are kept.  The first of a vocabulary takes a third of a second for 128,000 tokens.
+        It is kept as long as the view of the vocabulary is, which are the last few; the first for such tokens takes a
+        third of a second with a vocabulary of 128,000.
         """
         own = self.vocabulary
         ordinary = frozenset(t for t in tokens if own.kinds[t] == NORMAL and t not in self.spelled_ids)
         if not ordinary:
             return self
-        with self.lock:
-            found = self._with_more_ends.get(ordinary)
+        ir, vocabulary = self._given
+        view = with_more_ends(vocabulary, ordinary)
+        found: CompiledGrammar | None = view.twins.get(self)
         if found is None:
-            ir, vocabulary = self._given
             found = CompiledGrammar(
                 ir,
-                with_more_ends(vocabulary, ordinary),
+                view,
                 limit_bytes=self._limit_bytes,
                 mask_limit_bytes=self.mask_limit_bytes,
                 accelerators=self.accelerators,
                 source=self.source,
             )
-        with self.lock:
-            found = self._with_more_ends.setdefault(ordinary, found)
-            self._with_more_ends.move_to_end(ordinary)
-            while len(self._with_more_ends) > _MOST_WITH_MORE_ENDS:
-                self._with_more_ends.popitem(last=False)
+            # Another thread may have made one meanwhile.
+            found = view.twins.setdefault(self, found)
         return found
 
     def statistics(self) -> dict[str, int]:

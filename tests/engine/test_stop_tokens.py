@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import random
+import weakref
 from itertools import product
 
 import pytest
@@ -136,3 +138,18 @@ def test_a_grammar_names_what_it_names_without_the_stop_token() -> None:
     assert mask_of(matcher) == {1, 2}
     assert matcher.accept_token(1)
     assert matcher.is_terminated()
+
+
+def test_grammars_for_other_stop_tokens_are_kept_with_few_vocabularies() -> None:
+    """A server's requests may name any tokens; what is kept for them has an end."""
+    given = _matcher("[a-z]*", [bytes([97 + place]) for place in range(20)] + [b"</s>"], [0])._given
+    found = [weakref.ref(given.ending_with([token])) for token in range(20)]
+    gc.collect()
+    assert sum(each() is not None for each in found) == len(given.vocabulary.views) < 8
+    latest = given.ending_with([19])
+    assert latest is found[-1]()
+    vocabulary = latest.vocabulary
+    del given, latest
+    gc.collect()
+    assert not vocabulary.twins
+    assert found[-1]() is None

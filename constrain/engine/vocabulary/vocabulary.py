@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -205,6 +206,8 @@ class Vocabulary:
         self._local = threading.local()
         # By what is different in them (views.py).
         self.views: OrderedDict[Hashable, Vocabulary] = OrderedDict()
+        # Of a view: compiled grammars for it, by those for the vocabulary that it is a view of, as long as these live.
+        self.twins: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self.shared_tables = tables.sharing(self._tables)
 
     def _build_trie(self, files: vocabulary_files.VocabularyFiles) -> TokenTrie:
