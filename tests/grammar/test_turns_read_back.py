@@ -254,6 +254,8 @@ def test_the_token_that_ends_a_turn_need_not_be_in_its_text() -> None:
     call = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}'
     assert read(call, "harmony") == Turn(calls=[PARIS])
     assert read(call + "<|cal", "harmony").calls == []
+    # Gemma 4 ends its turn now and then without the end of the call.
+    assert read('<|tool_call>call:get_weather{city:<|"|>Paris<|"|>}', "gemma4") == Turn(calls=[PARIS])
     # Elsewhere a call without its end was cut off.
     assert not read('<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}', "hermes").is_complete
 
