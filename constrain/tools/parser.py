@@ -264,6 +264,9 @@ class TurnParser:
     def _think(self) -> bool:
         thoughts = self._style.reasoning
         assert thoughts is not None
+        if self._search is not None and self._first(self._marks.openings)[1]:
+            # A mark that calls begin with is still under way.
+            return False
         end = self._buffer.find(thoughts.end)
         # A grammar has no call in thoughts, so one that begins there ends them.
         calls, is_whole = self._find_opening(len(self._buffer) if end < 0 else end)
