@@ -14,13 +14,14 @@ from constrain.grammar.structural_tags.styles import CALLS
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.tools.definitions import read_tools
 from constrain.grammar.tools.front_end import style_named
-from constrain.grammar.tools.style import ToolStyle, pieces
+from constrain.grammar.tools.style import ToolStyle
 from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
 from constrain.tools.json_values import read_json_arguments
 from constrain.tools.marks import Mark, MarkSearch
 from constrain.tools.python_calls import read_call
+from constrain.tools.style_marks import StyleMarks
 from constrain.tools.xml_arguments import ArgumentReader, NotYet
 
 
@@ -188,40 +189,7 @@ class TurnParser:
         self._id: str | None = None
         # While a mark may stand where the step under way looks for it.
         self._search: MarkSearch | None = None
-        self._set_marks()
-
-    def _set_marks(self) -> None:
-        """Make the marks that are looked for: the trigger stands as it is, in the rest white space may be another."""
-        style, section, trigger = self._style, self._style.section, self._style.trigger
-        forms = style.read_forms
-        begins = [section.begin] if section is not None else [before for before, _ in forms]
-        # A trigger that stands within what a call begins with is a part of its rest.
-        exact = [begin.find(trigger) or len(trigger) for begin in begins]
-        exact = [len(pieces(begin)[0][1]) if at < 0 else at for at, begin in zip(exact, begins, strict=True)]
-        self._starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
-        self._start = re.compile("|".join(map(re.escape, self._starts)))
-        if style.reasoning is not None:
-            self._thoughts = [Mark(style.reasoning.begin.strip(), is_inside=True, is_last=True)]
-            self._thoughts_end = [Mark(style.reasoning.end, is_inside=True, is_last=True)]
-        # A separator of white space alone stands as it is: other white space between calls is text.
-        sign, exact_length = style.separator.strip(), len(style.separator)
-        self._separators = [
-            Mark(f"{sign} {start}", is_inside=True, is_last=True)
-            if sign
-            else Mark(style.separator + start, exact=exact_length + len(start), is_last=True)
-            for start in (self._starts if style.separator else ())
-        ]
-        if section is None:
-            self._openings = self._heads = [
-                Mark(*form, exact=length) for form, length in zip(forms, exact, strict=True)
-            ]
-            self._ends = [Mark(end, is_last=True) for end in style.ends]
-        else:
-            self._openings = [Mark(section.begin, exact=exact[0])]
-            self._heads = [Mark(*form, is_inside=True) for form in forms]
-            self._ends = [Mark(end.rstrip(), is_inside=bool(end), is_last=True) for end in style.ends]
-            self._section_end = Mark(section.end, is_inside=True, is_last=True)
-            self._behind_call = [self._section_end, Mark(section.separator, is_inside=True)]
+        self._marks = StyleMarks(self._style)
 
     def feed(self, piece: str) -> list[Event]:
         """Read on; what the piece brought."""
@@ -271,7 +239,7 @@ class TurnParser:
         if thoughts is None:
             self._step = self._begin_text
             return True
-        opening, must_wait = self._first(self._thoughts)
+        opening, must_wait = self._first(self._marks.thoughts)
         if must_wait:
             return False
         if opening is not None:
@@ -296,6 +264,9 @@ class TurnParser:
     def _think(self) -> bool:
         thoughts = self._style.reasoning
         assert thoughts is not None
+        if self._search is not None and self._first(self._marks.openings)[1]:
+            # A mark that calls begin with is still under way.
+            return False
         end = self._buffer.find(thoughts.end)
         # A grammar has no call in thoughts, so one that begins there ends them.
         calls, is_whole = self._find_opening(len(self._buffer) if end < 0 else end)
@@ -311,12 +282,12 @@ class TurnParser:
             self.turn.is_complete = True
             self._step = self._after_thoughts
             return True
-        self._say("reasoning", len(self._buffer) - self._held((thoughts.end, *self._starts)))
+        self._say("reasoning", len(self._buffer) - self._held((thoughts.end, *self._marks.starts)))
         return False
 
     def _end_thoughts(self) -> bool:
         """Behind a call that ended thoughts: their mark, if it comes then, is no text."""
-        end, must_wait = self._first(self._thoughts_end)
+        end, must_wait = self._first(self._marks.thoughts_end)
         if must_wait:
             return False
         self._step = self._behind_thoughts
@@ -402,8 +373,8 @@ class TurnParser:
     def _find_opening(self, end: int) -> tuple[int | None, bool]:
         """Where calls begin before a place in the buffer, if they do; and whether that is certain."""
         at = 0
-        while (start := self._start.search(self._buffer, at, end)) is not None:
-            opening, must_wait = self._first(self._openings, start.start())
+        while (start := self._marks.start.search(self._buffer, at, end)) is not None:
+            opening, must_wait = self._first(self._marks.openings, start.start())
             if opening is not None or must_wait:
                 self._opening = opening
                 return start.start(), not must_wait
@@ -414,7 +385,7 @@ class TurnParser:
     def _read_text(self) -> bool:
         place, is_whole = self._find_opening(len(self._buffer))
         if place is None:
-            self._say("text", len(self._buffer) - self._held(self._starts))
+            self._say("text", len(self._buffer) - self._held(self._marks.starts))
             return False
         self._say("text", place)
         if not is_whole:
@@ -427,12 +398,14 @@ class TurnParser:
         return True
 
     def _read_head(self) -> bool:
-        head, must_wait = self._first(self._heads)
+        head, must_wait = self._first(self._marks.heads)
         if head is None:
             return False if must_wait else self._give_up()
-        self._name, self._id = head["name"], head.groupdict().get("id")
+        found = head.groupdict()
+        self._name, self._id = found.get("name", ""), found.get("id")
         self._go_on(head.end())
-        self._events.append(Event("begin", self._name))
+        if self._name:
+            self._events.append(Event("begin", self._name))
         self.turn.is_complete = False
         self._scanner = self._reading = None
         self._step = self._read_arguments
@@ -470,7 +443,7 @@ class TurnParser:
             if self._buffer[0] not in self._brackets.opening:
                 return self._give_up()
             self._scanner = BracketScanner(0, self._brackets)
-            is_told = self._tells_arguments and self._buffer[0] != '"'
+            is_told = self._tells_arguments and self._name and self._buffer[0] != '"'
             self._place, self._told = (self._reader.start if is_told else None), 0
         stop = self._scanner.end(self._buffer)
         if self._place is not None:
@@ -502,12 +475,16 @@ class TurnParser:
         return True
 
     def _read_end(self) -> bool:
-        end, must_wait = self._first(self._ends)
+        end, must_wait = self._first(self._marks.ends if self._name else self._marks.named_ends)
         if end is None:
             if self._is_last and not self._buffer and self._style.ends_turn:
                 return self._add_call(0)
             return False if must_wait or not self._buffer else self._give_up()
-        self._id = end.groupdict().get("id") or self._id
+        found = end.groupdict()
+        self._id = found.get("id") or self._id
+        if not self._name:
+            self._name = found["name"]
+            self._events.append(Event("begin", self._name))
         return self._add_call(end.end())
 
     def _add_call(self, at: int) -> bool:
@@ -532,10 +509,10 @@ class TurnParser:
     def _after_call(self) -> bool:
         if not self._buffer:
             return False
-        found, must_wait = self._first(self._behind_call)
+        found, must_wait = self._first(self._marks.behind_call)
         if found is None:
             return False if must_wait else self._give_up()
-        if found.re is self._section_end.pattern:
+        if self._marks.section_end is not None and found.re is self._marks.section_end.pattern:
             self._buffer = self._buffer[found.end() :]
             self._in_section, self.turn.is_complete = False, True
             self._go_behind(self._behind_calls)
@@ -552,11 +529,13 @@ class TurnParser:
             if self._take(self._style.separator):
                 self._step = self._begin
                 return True
-        elif self._separators:
-            found, must_wait = self._first(self._separators)
+        elif self._marks.separators:
+            found, must_wait = self._first(self._marks.separators)
             if must_wait:
                 return False
-            start = next((start for start in self._starts if found is not None and found.group().endswith(start)), "")
+            start = next(
+                (start for start in self._marks.starts if found is not None and found.group().endswith(start)), ""
+            )
             if found is not None and start:
                 self._buffer = self._buffer[found.end() - len(start) :]
         self._step = self._read_text

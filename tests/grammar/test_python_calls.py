@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import constrain
 from bench.tool_turns import TOOLS as BENCH_TOOLS
-from bench.tool_turns import calls_as_python_reads_them, random_turn, schemas, vocabulary_for
+from bench.tool_turns import calls_as_python_reads_them, random_turn, schemas, vocabulary_for, with_infinities
 from constrain.errors import SchemaError
 from constrain.grammar.tools.styles import STYLES
 from constrain.tools import Call, TurnParser, parse
@@ -405,7 +405,8 @@ def test_what_is_still_allowed_after_an_accident_is_valid(name: str) -> None:
                 continue
             kept += 1
             calls = calls_as_python_reads_them(changed, style)
-            assert parse(changed, style).calls == calls
+            read = [Call(each.name, with_infinities(each.arguments)) for each in parse(changed, style).calls]
+            assert read == calls
             for call in calls:
                 jsonschema.validate(call.arguments, known[call.name])
     assert kept > 50

@@ -169,6 +169,28 @@ def test_ids_of_mistral_with_arguments() -> None:
     assert [call.id for call in read(call, "mistral_args").calls] == ["abcDEF789"]
 
 
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        ("hermes", '<tool_call>\n{"arguments": {"city": "Paris"}, "name": "get_weather"}\n</tool_call>'),
+        ("qwen3", '<tool_call>{"arguments":{"city": "Paris"} ,"name" : "get_weather"}</tool_call>'),
+        ("mistral", '[TOOL_CALLS] [{"arguments": {"city": "Paris"}, "name": "get_weather"}]'),
+        ("mistral", '[TOOL_CALLS][{"arguments": {"city": "Paris"}, "name": "get_weather", "id": "abcdefghi"}]'),
+    ],
+)
+def test_a_name_behind_the_arguments(style: str, text: str) -> None:
+    assert read(text, style) == Turn(calls=[PARIS])
+    parser = TurnParser(style, TOOLS, arguments=True)
+    assert [(event.kind, event.text) for event in parser.feed(text)] == [("begin", PARIS.name), ("call", PARIS.name)]
+    broken = text.replace('"name"', '"nome"')
+    assert read(broken, style) == Turn(text=broken, is_complete=False)
+
+
+def test_a_name_among_the_arguments_is_none() -> None:
+    text = '<tool_call>\n{"arguments": {"name": "Jo"}, "name": "get_time"}\n</tool_call>'
+    assert read(text, "hermes") == Turn(calls=[Call("get_time", {"name": "Jo"})])
+
+
 def test_arguments_that_are_json_in_a_string() -> None:
     call = '<tool_call>\n{"name": "get_weather", "arguments": VALUE}\n</tool_call>'
     assert read(call.replace("VALUE", json.dumps('{"city": "Paris"}')), "hermes") == Turn(calls=[PARIS])
@@ -232,6 +254,8 @@ def test_the_token_that_ends_a_turn_need_not_be_in_its_text() -> None:
     call = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}'
     assert read(call, "harmony") == Turn(calls=[PARIS])
     assert read(call + "<|cal", "harmony").calls == []
+    # Gemma 4 ends its turn now and then without the end of the call.
+    assert read('<|tool_call>call:get_weather{city:<|"|>Paris<|"|>}', "gemma4") == Turn(calls=[PARIS])
     # Elsewhere a call without its end was cut off.
     assert not read('<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}', "hermes").is_complete
 

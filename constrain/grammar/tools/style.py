@@ -80,7 +80,8 @@ class ToolStyle:
         The identifier of a call that is read back: of its ``{name}``, and of ``{id}``, which is what stands for
         ``{number}`` or ``{id}`` there.
     ends_turn : bool
-        Whether the end of a call is the token that ends the turn, so that a turn that is read back may lack it.
+        Whether a turn that is read back may lack the end of its last call: that is the token that ends the turn, or
+        models write that token in its place.
     arguments : str
         ``"json"``, or a style of structural_tags/styles.py: ``"python"`` and ``"python_line"`` for calls in Python.
     trigger : str

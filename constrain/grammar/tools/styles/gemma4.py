@@ -6,6 +6,8 @@ STYLE = ToolStyle(
     name="gemma4",
     forms=(("<|tool_call>call:", ""),),
     ends=("<tool_call|>",),
+    # Now and then the model ends its turn instead.
+    ends_turn=True,
     arguments="gemma4",
     trigger="<|tool_call>",
     separator="",

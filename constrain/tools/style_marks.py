@@ -1,0 +1,94 @@
+"""The marks of a style that a parser of turns looks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from constrain.grammar.structural_tags.styles import JSON
+from constrain.grammar.tools.style import ToolStyle, pieces
+from constrain.tools.marks import Mark
+
+_NAME_KEY = '"name": "'
+
+
+class StyleMarks:
+    """Marks: what begins calls stands as it is, in the rest white space may be another.
+
+    Parameters
+    ----------
+    style : ToolStyle
+
+    Attributes
+    ----------
+    starts : tuple of str
+        What calls, or a section of them, begin with as it is.
+    start : re.Pattern
+        Any of these.
+    openings : list of Mark
+        What calls, or a section of them, begin with, as a whole.
+    heads : list of Mark
+        What a call is up to its arguments; those without a name have it behind the arguments.
+    ends : list of Mark
+        What stands behind the arguments.
+    named_ends : list of Mark
+        The same with the name, where it comes there.
+    section_end : Mark, optional
+    behind_call : list of Mark
+        What follows a call in a section.
+    separators : list of Mark
+        A separator, with the start of the next call.
+    thoughts, thoughts_end : list of Mark
+    """
+
+    def __init__(self, style: ToolStyle) -> None:
+        section, trigger, forms = style.section, style.trigger, style.read_forms
+        begins = [section.begin] if section is not None else [before for before, _ in forms]
+        # A trigger that stands within what a call begins with is a part of its rest.
+        exact = [begin.find(trigger) or len(trigger) for begin in begins]
+        exact = [len(pieces(begin)[0][1]) if at < 0 else at for at, begin in zip(exact, begins, strict=True)]
+        self.starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
+        self.start = re.compile("|".join(map(re.escape, self.starts)))
+        self.thoughts: list[Mark] = []
+        self.thoughts_end: list[Mark] = []
+        if style.reasoning is not None:
+            self.thoughts = [Mark(style.reasoning.begin.strip(), is_inside=True, is_last=True)]
+            self.thoughts_end = [Mark(style.reasoning.end, is_inside=True, is_last=True)]
+        self.separators = list(_separators(style, self.starts))
+        turned = list(_turned_forms(style))
+        self.section_end: Mark | None = None
+        self.behind_call: list[Mark] = []
+        if section is None:
+            heads = [Mark(*form, exact=length) for form, length in zip(forms, exact, strict=True)]
+            heads += [Mark(before, exact=len(trigger)) for before in turned]
+            self.openings = self.heads = heads
+            self.ends = [Mark(end, is_last=True) for end in style.ends]
+        else:
+            self.openings = [Mark(section.begin, exact=exact[0])]
+            self.heads = [Mark(*form, is_inside=True) for form in forms]
+            self.heads += [Mark(before, is_inside=True) for before in turned]
+            self.ends = [Mark(end.rstrip(), is_inside=bool(end), is_last=True) for end in style.ends]
+            self.section_end = Mark(section.end, is_inside=True, is_last=True)
+            self.behind_call = [self.section_end, Mark(section.separator, is_inside=True)]
+        self.named_ends = [
+            Mark(f", {_NAME_KEY}", f'"{end}', is_inside=True, is_last=True) for end in style.ends if turned
+        ]
+
+
+def _separators(style: ToolStyle, starts: tuple[str, ...]) -> Iterator[Mark]:
+    """One of white space alone stands as it is: other white space between calls is text."""
+    separator = style.separator
+    for start in starts if separator else ():
+        if separator.strip():
+            yield Mark(f"{separator.strip()} {start}", is_inside=True, is_last=True)
+        else:
+            yield Mark(separator + start, exact=len(separator) + len(start), is_last=True)
+
+
+def _turned_forms(style: ToolStyle) -> Iterator[str]:
+    """What stands before the arguments where a call is an object in which they come first, and the name behind them."""
+    for before, behind in style.forms if style.arguments == JSON else ():
+        if before.endswith(_NAME_KEY) and behind.startswith('", "'):
+            turned = before.removesuffix(_NAME_KEY) + behind.removeprefix('", ')
+            if style.section is not None or turned.startswith(style.trigger):
+                yield turned
