@@ -302,6 +302,8 @@ _IMPOSSIBLE: list[Any] = [
     {"type": "object", "required": ["x"], "properties": {"x": {"$ref": "#/additionalProperties"}}},
     {"type": "array", "minItems": 1, "items": {"$ref": "#/additionalProperties"}},
     {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/additionalProperties"}},
+    {"type": "array", "items": {"type": "array"}, "contains": {"type": "integer"}},
+    {"type": "array", "prefixItems": [{"type": "string"}], "items": False, "contains": {"type": "integer"}},
 ]
 
 

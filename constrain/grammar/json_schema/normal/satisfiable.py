@@ -10,12 +10,20 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from constrain.errors import LimitError
-from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.texts import Text, has_example
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.intersect import element, member
 from constrain.grammar.json_schema.normal.key_classes import count_keys, key_classes
-from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, Normal, ObjectNode, StringNode, text_of
+from constrain.grammar.json_schema.normal.nodes import (
+    ArrayNode,
+    Contains,
+    Node,
+    Normal,
+    ObjectNode,
+    StringNode,
+    text_of,
+)
 
 _MOST_ITEMS = 100
 _MOST_HANDLES = 500
@@ -62,10 +70,19 @@ def _holds(node: Node, has: Callable[[Handle], bool]) -> bool:
         return not node.terms or _may_have_word(text_of(node))
     if isinstance(node, ObjectNode):
         return all(has(member(node, name)) for name in node.required) and _has_enough_keys(node, has)
-    if isinstance(node, ArrayNode) and node.low is not None:
-        count = min(node.low.value, len(node.prefix) + 1, _MOST_ITEMS)
-        return all(has(element(node, index)) for index in range(count))
+    if isinstance(node, ArrayNode):
+        count = 0 if node.low is None else min(node.low.value, len(node.prefix) + 1, _MOST_ITEMS)
+        return all(has(element(node, index)) for index in range(count)) and all(
+            _has_item(node, each, has) for each in node.contains if each.low > 0
+        )
     return True
+
+
+def _has_item(node: ArrayNode, each: Contains, has: Callable[[Handle], bool]) -> bool:
+    """Whether some item can be what the array must contain."""
+    rest = max(len(node.prefix), each.start)
+    places = [place for place in range(each.start, rest + 1) if node.high is None or place < node.high.value]
+    return any(has(conjunction(element(node, place), each.item)) for place in places)
 
 
 def _has_enough_keys(node: ObjectNode, has: Callable[[Handle], bool]) -> bool:
