@@ -16,7 +16,7 @@ from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.conditions.budget.budget import NOTE, Budget
 from constrain.engine.conditions.budget.cost_tables import prepare
-from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, fewest_tokens
+from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, NoCompletionError, fewest_tokens
 from constrain.engine.conditions.budget.rule_budget import RuleBudget, shortest_completion
 from constrain.engine.conditions.budget.stack_budget import StackBudget
 from constrain.engine.conditions.first_region import FirstRegionBudget
@@ -740,7 +740,7 @@ class Matcher(Cursor):
             if self._steps == begin:
                 break
             begin = self._steps
-        raise ConstrainError(NO_COMPLETION)
+        raise NoCompletionError(NO_COMPLETION)
 
     @property
     def temperature(self) -> float | None:

@@ -141,7 +141,7 @@ class UnfoldedAutomata:
         self._places: dict[int, tuple[Automaton, Any]] = {}
         self._known: dict[tuple[Automaton, Any, Symbol], int] = {}
         self._closed: dict[tuple[Automaton, Any, Symbol], int] = {}
-        self._shared: dict[Hashable, Any] = {}
+        self._shared: dict[object, Any] = {}
         self.may_open = any(template.may_open for template in templates.values())
         self._symbols: dict[tuple[Automaton, Any], Symbol] = {}
         self._costs: Costs | None = None
@@ -155,7 +155,7 @@ class UnfoldedAutomata:
             return ~symbol >= len(self._grammar_lexemes) or self._is_usable(symbol)
         return symbol >= self._n_nonterminals or self._is_usable(symbol)
 
-    def shared(self, owner: Hashable, make: Callable[[], Shared]) -> Shared:
+    def shared(self, owner: object, make: Callable[[], Shared]) -> Shared:
         """The one object that all automata of ``owner`` use, which is one of several schemas in a grammar."""
         if owner not in self._shared:
             self._shared[owner] = make()

@@ -293,3 +293,29 @@ def test_every_mask_beside_conditions(schema: dict[str, Any], condition: dict[st
 @given(schemas(), st.sampled_from(["schema", "any"]), st.integers(0, 1000))
 def test_budgets_of_objects_with_few_keys(schema: dict[str, Any], property_order: str, seed: int) -> None:
     check_budgets(schema, property_order, seed)
+
+
+_IMPOSSIBLE: list[Any] = [
+    {"type": "object", "additionalProperties": False, "minProperties": 1},
+    {"type": "object", "required": ["x"], "properties": {"x": False}},
+    {"type": "object", "patternProperties": {"^[xy]$": True}, "additionalProperties": False, "minProperties": 3},
+    {"type": "object", "required": ["x"], "properties": {"x": {"$ref": "#/additionalProperties"}}},
+    {"type": "array", "minItems": 1, "items": {"$ref": "#/additionalProperties"}},
+    {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/additionalProperties"}},
+    {"type": "array", "items": {"type": "array"}, "contains": {"type": "integer"}},
+    {"type": "array", "prefixItems": [{"type": "string"}], "items": False, "contains": {"type": "integer"}},
+]
+
+
+@pytest.mark.parametrize("impossible", _IMPOSSIBLE, ids=lambda schema: json.dumps(schema)[:60])
+def test_keys_whose_values_are_impossible_are_no_keys(impossible: Any) -> None:
+    """Behind ``a`` and ``b`` no key is left, so no comma may follow; three members there cannot be."""
+    schema = {"type": "object", "additionalProperties": impossible, "patternProperties": {"^[ab]$": {"const": None}}}
+    vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(128)] + [b"</s>"], eos_ids=[128])
+    compiler = constrain.GrammarCompiler(vocabulary)
+    matcher = constrain.Matcher(compiler.compile(constrain.Grammar.from_json_schema(schema, whitespace="compact")))
+    assert matcher.fork().accept_bytes(b'{"b":null,"a":null}')
+    assert matcher.accept_bytes(b'{"a":null,"b":null')
+    assert mask_of(matcher) == {ord("}")}
+    with pytest.raises(constrain.SchemaError, match="nothing is valid"):
+        compiler.compile(constrain.Grammar.from_json_schema({**schema, "minProperties": 3}))

@@ -411,3 +411,17 @@ def test_a_budget_is_kept_whatever_the_functions_say(seed: int) -> None:
             if len(text) < 9:
                 assert is_read(rules, hooks, text, ignores, BOUNDED), (text, lines)
     assert kept
+
+
+def test_a_budget_goes_round_what_cannot_be_spelled() -> None:
+    """The cheapest way by the rules asks the function, which leaves a text that no tokens spell."""
+    tokens = [b"a", b",", b"", b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[3], special_ids=[2], names={2: "<|x|>"})
+    grammar = constrain.Grammar.from_lark(
+        'start: "," NAME | "a" <|x|>\nNAME: /[ab]{1,2}/', narrow={"NAME": lambda text: ["b"]}
+    )
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    for matcher in constrain.Matcher(compiled), constrain.Matcher(compiled, 2), constrain.Matcher(compiled, 9):
+        assert matcher.completion() == [0, 2]
+        assert 0 in mask_of(matcher)
+        assert matcher.accept_tokens([0, 2, 3])

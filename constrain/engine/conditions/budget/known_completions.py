@@ -18,6 +18,10 @@ _MOST_OPEN_PLACES = 4096
 NO_COMPLETION = "no way to complete the text was found in the tokens of the vocabulary"
 
 
+class NoCompletionError(ConstrainError):
+    """No way to complete a text is known in the tokens of the vocabulary."""
+
+
 def tokens_from(compiled: GrammarTables, place: Place) -> int:
     """How many tokens the known completion of a place takes; NEVER if there is none.
 
@@ -33,14 +37,14 @@ def completion(compiled: GrammarTables, place: Place) -> list[int]:
 
     Raises
     ------
-    ConstrainError
+    NoCompletionError
         Behind something that depends on the text there is none after all.
     """
     tokens: list[int] = []
     for _ in range(_MOST_OPEN_PLACES):
         most = tokens_from(compiled, place)
         if most == NEVER:
-            raise ConstrainError(NO_COMPLETION)
+            raise NoCompletionError(NO_COMPLETION)
         out = np.empty(most % FAR, np.int32)
         count = compiled.run_at(place, completions.completion, out)
         tokens += out[:count].tolist()
@@ -48,7 +52,15 @@ def completion(compiled: GrammarTables, place: Place) -> list[int]:
             return tokens
         # From here on it depends on the text as it is by then.
         place = place_after(compiled, place, out[:count].tolist())
-    raise ConstrainError(NO_COMPLETION)
+    raise NoCompletionError(NO_COMPLETION)
+
+
+def spelled_out(compiled: GrammarTables, place: Place) -> list[int] | None:
+    """The same; None if there is none."""
+    try:
+        return completion(compiled, place)
+    except NoCompletionError:
+        return None
 
 
 def place_after(compiled: GrammarTables, place: Place, tokens: list[int]) -> Traveller:

@@ -23,7 +23,13 @@ from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
 from constrain.engine.conditions.budget.cost_tables import prepare
 from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
-from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, completion, place_after, tokens_from
+from constrain.engine.conditions.budget.known_completions import (
+    NO_COMPLETION,
+    NoCompletionError,
+    place_after,
+    spelled_out,
+    tokens_from,
+)
 from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
 from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
 from constrain.engine.conditions.protocol import Walk
@@ -65,7 +71,8 @@ def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFO
             tokens.append(token)
         way = before
     tokens.reverse()
-    return tokens + completion(compiled, place_after(compiled, place, tokens))
+    rest = spelled_out(compiled, place_after(compiled, place, tokens))
+    return None if rest is None else tokens + rest
 
 
 def start_completion(compiled: GrammarTables) -> list[int] | None:
@@ -95,13 +102,13 @@ def shortest_completion(cursor: Walk) -> list[int]:
         found = budget.account.plan(cursor._steps)
     elif cursor._steps == 0:
         found = compiled.kept(start_completion)
-    elif count == NEVER:
-        found = search(compiled, cursor, completion_search.MOST)
     if found is not None and len(found) <= count:
         return list(found)
-    if count == NEVER:
-        raise ConstrainError(NO_COMPLETION)
-    tokens = completion(compiled, cursor)
+    tokens = spelled_out(compiled, cursor)
+    if tokens is None:
+        tokens = found or search(compiled, cursor, completion_search.MOST)
+    if tokens is None:
+        raise NoCompletionError(NO_COMPLETION)
     if budget is not None and left_nothing(cursor) and len(tokens) > budget.settle(cursor._steps).left:
         raise nothing_within()
     return tokens
@@ -154,8 +161,8 @@ class RuleBudget(Budget):
         is_long = CHAIN_LIMIT < count < NEVER and count - CHAIN_LIMIT < self.most
         if is_long or (compiled.unfolded is not None and count < NEVER):
             # The end of it is cut into tokens after all, and where the text decides it is known what for.
-            known = completion(compiled, cursor)
-            found = known if found is None or len(known) < len(found) else found
+            known = spelled_out(compiled, cursor)
+            found = min(filter(None, (found, known)), key=len, default=None)
         count = count if found is None else min(count, len(found))
         if count == NEVER:
             raise ConstrainError("no text of the grammar was found that the tokens of the vocabulary can spell")
@@ -217,8 +224,8 @@ class RuleBudget(Budget):
         if keys is not None and count != NEVER:
             count, found = rest_with_keys(compiled, behind, keys.after(cursor, data))
         elif FAR <= count < NEVER:
-            found = completion(compiled, behind)
-            count = len(found)
+            found = spelled_out(compiled, behind)
+            count = NEVER if found is None else len(found)
         elif count > most and not compiled.ir.distinct_keys:
             found = search(compiled, behind, most)
             count = NEVER if found is None else len(found)
@@ -231,8 +238,8 @@ class RuleBudget(Budget):
         if keys is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
             return account
         distinct = _without_repeated_keys(cursor) if scarce is None else scarce.rest_at(cursor, keys)
-        plan = distinct or completion(cursor.compiled, cursor)
-        return account.with_plan(steps, plan)
+        plan = distinct or spelled_out(cursor.compiled, cursor)
+        return account if plan is None else account.with_plan(steps, plan)
 
     def _more_by_plan(self, cursor: Walk, account: Account) -> int:
         """How many tokens more than the completion by the rules alone the plan takes, with which keys differ."""

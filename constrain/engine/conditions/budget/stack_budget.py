@@ -13,9 +13,9 @@ import numpy as np
 from constrain.engine.conditions.budget.account import Account
 from constrain.engine.conditions.budget.budget import Budget, too_few
 from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.known_completions import NoCompletionError
 from constrain.engine.conditions.budget.reached_states import reached_states
 from constrain.engine.conditions.budget.stack_completions import (
-    NoCompletionError,
     SearchLimitError,
     StackCompletions,
     once_more,

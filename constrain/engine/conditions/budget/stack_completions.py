@@ -20,7 +20,7 @@ import numpy as np
 
 from constrain.engine.conditions.budget import costs
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
-from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, fewest_tokens
+from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, NoCompletionError, fewest_tokens
 from constrain.engine.conditions.budget.stack_costs import Closing, closing_costs
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
@@ -32,7 +32,7 @@ from constrain.engine.storage.header import CLASSES
 from constrain.engine.traveller import Traveller, push_token
 from constrain.engine.vocabulary.bitmasks import ids_in_mask, words_for
 from constrain.engine.vocabulary.vocabulary import NORMAL
-from constrain.errors import ConstrainError, LimitError
+from constrain.errors import LimitError
 from constrain.grammar.parse_table import ParseTable
 from constrain.limits import spend
 
@@ -81,10 +81,6 @@ def _closings(compiled: GrammarTables, table: ParseTable) -> list[dict[Closing, 
     for column, cost in known.items():
         terminal_costs[column] = cost
     return closing_costs(table, terminal_costs)
-
-
-class NoCompletionError(ConstrainError):
-    """There is no completion in the tokens of the vocabulary."""
 
 
 class SearchLimitError(LimitError):

@@ -10,39 +10,94 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from constrain.errors import LimitError
-from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.texts import Text, has_example
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.intersect import element, member
-from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, Normal, ObjectNode, StringNode, text_of
+from constrain.grammar.json_schema.normal.key_classes import count_keys, key_classes
+from constrain.grammar.json_schema.normal.nodes import (
+    ArrayNode,
+    Contains,
+    Node,
+    Normal,
+    ObjectNode,
+    StringNode,
+    text_of,
+)
 
 _MOST_ITEMS = 100
+_MOST_HANDLES = 500
 _SHORT_LOOK = 4_000
 
 
 def may_have_value(normal: Callable[[Handle], Normal], handle: Handle) -> bool:
-    """False if certainly nothing is valid for a handle; ``normal`` gives normal forms."""
-    return _may_have_value(normal, handle, set())
+    """False if certainly nothing is valid for a handle; ``normal`` gives normal forms.
+
+    Values are finite: what needs a value of its own kind within itself has none.  So handles have none until it is
+    shown what they are made of, round by round.
+    """
+    found: set[Handle] = set()
+    grew = True
+    while grew and handle and handle not in found:
+        grew = False
+        seen, todo = {handle}, [handle]
+        while todo:
+            missing: list[Handle] = []
+
+            def has(part: Handle, missing: list[Handle] = missing) -> bool:
+                if not part or part in found:
+                    return True
+                missing.append(part)
+                return False
+
+            if any(_holds(node, has) for node in normal(todo[-1]).nodes):
+                found.add(todo.pop())
+                grew = True
+                continue
+            further = [part for part in dict.fromkeys(missing) if part not in seen]
+            seen.update(further)
+            todo += further
+            if not further:
+                todo.pop()
+            if len(seen) > _MOST_HANDLES:
+                return True
+    return not handle or handle in found
 
 
-def _may_have_value(normal: Callable[[Handle], Normal], handle: Handle, seen: set[Handle]) -> bool:
-    if not handle or handle in seen:
-        return True
-    seen.add(handle)
-    return any(_may_hold(normal, node, seen) for node in normal(handle).nodes)
-
-
-def _may_hold(normal: Callable[[Handle], Normal], node: Node, seen: set[Handle]) -> bool:
+def _holds(node: Node, has: Callable[[Handle], bool]) -> bool:
+    """Whether a node has a value, given which handles have one."""
     if isinstance(node, StringNode) and node.values is None:
-        if not node.terms:
-            return True
-        return _may_have_word(text_of(node))
+        return not node.terms or _may_have_word(text_of(node))
     if isinstance(node, ObjectNode):
-        return all(_may_have_value(normal, member(node, name), seen) for name in node.required)
-    if isinstance(node, ArrayNode) and node.low is not None:
-        count = min(node.low.value, len(node.prefix) + 1, _MOST_ITEMS)
-        return all(_may_have_value(normal, element(node, index), seen) for index in range(count))
+        return all(has(member(node, name)) for name in node.required) and _has_enough_keys(node, has)
+    if isinstance(node, ArrayNode):
+        count = 0 if node.low is None else min(node.low.value, len(node.prefix) + 1, _MOST_ITEMS)
+        return all(has(element(node, index)) for index in range(count)) and all(
+            _has_item(node, each, has) for each in node.contains if each.low > 0
+        )
     return True
+
+
+def _has_item(node: ArrayNode, each: Contains, has: Callable[[Handle], bool]) -> bool:
+    """Whether some item can be what the array must contain."""
+    rest = max(len(node.prefix), each.start)
+    places = [place for place in range(each.start, rest + 1) if node.high is None or place < node.high.value]
+    return any(has(conjunction(element(node, place), each.item)) for place in places)
+
+
+def _has_enough_keys(node: ObjectNode, has: Callable[[Handle], bool]) -> bool:
+    """Whether there are as many keys as an object must have members; True where that is not clear."""
+    needed = 0 if node.low is None else node.low.value - len(node.required)
+    if needed <= 0:
+        return True
+    needed -= sum(has(member(node, name)) for name in node.properties if name not in node.required)
+    try:
+        for keys, handle, _ in key_classes(node):
+            if needed > 0 and has(handle):
+                needed -= count_keys(keys, needed)
+    except LimitError:
+        return True
+    return needed <= 0
 
 
 @lru_cache(maxsize=1024)
