@@ -56,18 +56,6 @@ def text_through(
     return union(*ways)
 
 
-@lru_cache(maxsize=1024)
-def text_before(prefix: str, stops: tuple[str, ...], excludes: tuple[str, ...]) -> Regular:
-    """Every text with the beginning of a stop behind it: no stop has come to its end, and nothing excluded occurs.
-
-    With the rest of a stop that begins with ``prefix`` behind it, that is :func:`text_through` of the stop, if the
-    prefix is one of :func:`grouped`.
-    """
-    if prefix in stops:
-        return text_through((prefix,), stops, excludes)
-    return intersect(concat(text_without(excludes), literal(prefix)), complement(occurs_in(stops)))
-
-
 def grouped(stops: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[str, list[str]]]:
     """The stops in groups with a beginning in common that tells where each can begin.
 
@@ -116,12 +104,25 @@ class TextsThrough:
 
     def __init__(self, builder: GrammarBuilder, stops: tuple[str, ...], excludes: tuple[str, ...] = ()) -> None:
         self._builder, self._stops, self._excludes = builder, stops, excludes
-        self._reached, self._rests = reached(stops), _rests(stops)
+        self._known, self._reached, self._rests = frozenset(stops), reached(stops), _rests(stops)
         self._text = text_without(tuple(sorted({*stops, *excludes})))
         alike: dict[str, list[str]] = {}
         for stop in stops:
             alike.setdefault(stop[:1], []).append(stop)
         self._shared = {letter: _common_beginning(some) for letter, some in alike.items()}
+
+    def before(self, prefix: str) -> Regular:
+        """Every text with the beginning of a stop behind it: no stop has come to its end, and nothing excluded occurs.
+
+        With the rest of a stop that begins with ``prefix`` behind it, that is :func:`text_through` of the stop, if the
+        prefix is one of :func:`grouped`.
+        """
+        spend(len(prefix))
+        if prefix not in self._known:
+            return intersect(concat(text_without(self._excludes), literal(prefix)), complement(occurs_in(self._stops)))
+        if _do_overlap((prefix,), self._reached, self._rests):
+            return text_through((prefix,), self._stops, self._excludes)
+        return concat(self._text, literal(prefix))
 
     def write(self, end: tuple[str, ...], name: str = "") -> Symbol:
         """The symbol of the texts through ``end``, which are some of the stops."""
