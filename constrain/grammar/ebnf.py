@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 from constrain.errors import GrammarError
 from constrain.grammar.captures import CaptureRule
-from constrain.grammar.free_text import text_without, write_text_through
+from constrain.grammar.free_text import TextsThrough, text_without
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
@@ -452,10 +452,9 @@ class _EbnfReader(GbnfReader):
             if text in excludes:
                 raise self._error(f"{name}: {text!r} is a trigger and excluded", begin)
         triggers = tuple(rules)
+        texts = TextsThrough(self._builder, triggers, excludes)
         tags = [
-            (write_text_through(self._builder, (trigger,), triggers, excludes, repr(trigger)), rule)
-            for trigger, following in rules.items()
-            for rule in following
+            (texts.write((trigger,), repr(trigger)), rule) for trigger, following in rules.items() for rule in following
         ]
         last = self._builder.lexeme(text_without((*triggers, *excludes)), "text")
         return self._dispatch(tags, last, self._flag(name, options, "loop_after_dispatch", True, begin))

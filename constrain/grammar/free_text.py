@@ -56,18 +56,6 @@ def text_through(
     return union(*ways)
 
 
-@lru_cache(maxsize=1024)
-def text_before(prefix: str, stops: tuple[str, ...], excludes: tuple[str, ...]) -> Regular:
-    """Every text with the beginning of a stop behind it: no stop has come to its end, and nothing excluded occurs.
-
-    With the rest of a stop that begins with ``prefix`` behind it, that is :func:`text_through` of the stop, if the
-    prefix is one of :func:`grouped`.
-    """
-    if prefix in stops:
-        return text_through((prefix,), stops, excludes)
-    return intersect(concat(text_without(excludes), literal(prefix)), complement(occurs_in(stops)))
-
-
 def grouped(stops: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[str, list[str]]]:
     """The stops in groups with a beginning in common that tells where each can begin.
 
@@ -107,24 +95,47 @@ def reached(stops: tuple[str, ...]) -> frozenset[str]:
     return frozenset(found)
 
 
-def write_text_through(
-    builder: GrammarBuilder, end: tuple[str, ...], stops: tuple[str, ...], excludes: tuple[str, ...], name: str = ""
-) -> Symbol:
-    """The symbol of :func:`text_through`.
+class TextsThrough:
+    """Writes the symbols of :func:`text_through` for several ends among the same stops; what they share is made once.
 
     Where stops begin alike, the text and that beginning are one lexeme for all of them: a text is at one place then,
     and not at one for each stop that it may go on to.
     """
-    if _overlap(end, stops):
-        return builder.lexeme(text_through(end, stops, excludes), name)
-    text = text_without(tuple(sorted({*stops, *excludes})))
-    ways: list[tuple[Symbol, ...]] = []
-    for each in end:
-        alike = [stop for stop in stops if stop[:1] == each[:1]]
-        shared = each[: common_length(min(alike), max(alike), 0)]
-        head = builder.lexeme(_text_before(text, shared), repr(shared))
-        ways.append((head, builder.lexeme(literal(each[len(shared) :]), name)) if each != shared else (head,))
-    return builder.choice(ways)
+
+    def __init__(self, builder: GrammarBuilder, stops: tuple[str, ...], excludes: tuple[str, ...] = ()) -> None:
+        self._builder, self._stops, self._excludes = builder, stops, excludes
+        self._known, self._reached, self._rests = frozenset(stops), reached(stops), _rests(stops)
+        self._text = text_without(tuple(sorted({*stops, *excludes})))
+        alike: dict[str, list[str]] = {}
+        for stop in stops:
+            alike.setdefault(stop[:1], []).append(stop)
+        self._shared = {letter: _common_beginning(some) for letter, some in alike.items()}
+
+    def before(self, prefix: str) -> Regular:
+        """Every text with the beginning of a stop behind it: no stop has come to its end, and nothing excluded occurs.
+
+        With the rest of a stop that begins with ``prefix`` behind it, that is :func:`text_through` of the stop, if the
+        prefix is one of :func:`grouped`.
+        """
+        spend(len(prefix))
+        if prefix not in self._known:
+            return intersect(concat(text_without(self._excludes), literal(prefix)), complement(occurs_in(self._stops)))
+        if _do_overlap((prefix,), self._reached, self._rests):
+            return text_through((prefix,), self._stops, self._excludes)
+        return concat(self._text, literal(prefix))
+
+    def write(self, end: tuple[str, ...], name: str = "") -> Symbol:
+        """The symbol of the texts through ``end``, which are some of the stops."""
+        builder = self._builder
+        spend(sum(map(len, end)))
+        if _do_overlap(end, self._reached, self._rests):
+            return builder.lexeme(text_through(end, self._stops, self._excludes), name)
+        ways: list[tuple[Symbol, ...]] = []
+        for each in end:
+            shared = self._shared[each[:1]]
+            head = builder.lexeme(_text_before(self._text, shared), repr(shared))
+            ways.append((head, builder.lexeme(literal(each[len(shared) :]), name)) if each != shared else (head,))
+        return builder.choice(ways)
 
 
 @lru_cache(maxsize=1024)
@@ -134,9 +145,12 @@ def _text_before(text: Regular, shared: str) -> Regular:
 
 def _overlap(end: tuple[str, ...], stops: tuple[str, ...]) -> bool:
     """Whether some stop can come to its end within one of ``end``: the whole of it, or what is left of it."""
-    if not reached(stops).issuperset(end):
+    return _do_overlap(end, reached(stops), _rests(stops))
+
+
+def _do_overlap(end: tuple[str, ...], reached: frozenset[str], rests: dict[int, str]) -> bool:
+    if not reached.issuperset(end):
         return True
-    rests = _rests(stops)
     for each in end:
         value = 0
         for length, letter in enumerate(each[:-1], 1):

@@ -11,13 +11,14 @@ twin, of which the limited rule is made, and the twin's lexeme is another one th
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from constrain.errors import ConstrainError
 from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.regular import Regular
+from constrain.limits import spend
 
 
 class TokenLimit(NamedTuple):
@@ -95,28 +96,25 @@ def separate(
             for index, (left, _) in enumerate(builder.productions_since(0)):
                 if left == rule:
                     builder.replace_production(index, ())
-    on_demand = set(unfolded)
-    others = tuple(others)
+    on_demand, others = set(unfolded), set(others)
+    rules = _Rules(builder, start)
     todo = list(limited)
     for rule in todo:
-        rules = _by_left(builder)
-        inside = _reachable(rules, rule, -1)
+        inside = rules.inside(rule)
         if rule in inside:
             raise limited[rule].make_error("the rule holds itself, which is not supported")
-        outside = _reachable(rules, start, rule).union(others)
         # What is made on demand tells by where it began which rule it is in.
-        shared = (inside & outside) - on_demand
+        shared = (rules.used_outside(rule, inside) | inside & others) - on_demand
         twins = {symbol: builder.twin(symbol) for symbol in sorted(shared)}
         if twins:
-            _rewrite(builder, inside - shared | {rule}, twins)
+            rules.rewrite(rule, inside - shared | {rule}, twins)
         for symbol, twin in twins.items():
             if symbol in limited:
                 limited[twin] = limited[symbol]
                 todo.append(twin)
-    rules = _by_left(builder)
     found = []
     for rule, limit in limited.items():
-        inside = _reachable(rules, rule, -1)
+        inside = rules.inside(rule)
         found.append(
             TokenLimit(
                 rule,
@@ -129,46 +127,95 @@ def separate(
     return tuple(found)
 
 
-_Rules = dict[int, list[tuple[int, ...]]]
+class _Rules:
+    """The productions of a grammar, kept so that each limited rule costs what it is made of, and not the grammar."""
 
+    def __init__(self, builder: Builder, start: int) -> None:
+        self._builder, self._start = builder, start
+        self._productions: list[tuple[int, tuple[int, ...]]] = []
+        self._of: dict[int, list[int]] = defaultdict(list)
+        """The productions (by index) of a nonterminal."""
+        self._used: Counter[int] = Counter()
+        """How many nonterminals that the start leads to have a symbol in their productions."""
+        self._take_new()
+        self._count()
 
-def _by_left(builder: Builder) -> _Rules:
-    rules: _Rules = defaultdict(list)
-    for left, right in builder.productions_since(0):
-        rules[left].append(right)
-    return rules
+    def _count(self) -> None:
+        self._live = self.inside(self._start) | {self._start}
+        self._used.clear()
+        for left in self._live:
+            self._used.update(self._symbols(left))
 
+    def _take_new(self) -> None:
+        """Take note of productions that were added to the builder."""
+        new = self._builder.productions_since(len(self._productions))
+        for index, (left, _) in enumerate(new, len(self._productions)):
+            self._of[left].append(index)
+        self._productions += new
 
-def _reachable(rules: _Rules, start: int, closed: int) -> set[int]:
-    """The symbols in what a nonterminal derives; ``closed`` is not looked into."""
-    found: set[int] = set()
-    todo = [start] if start != closed else []
-    while todo:
-        for right in rules.get(todo.pop(), ()):
-            for symbol in right:
-                if symbol not in found:
-                    found.add(symbol)
-                    if symbol >= 0 and symbol != closed:
-                        todo.append(symbol)
-    return found
+    def _symbols(self, left: int) -> set[int]:
+        """The symbols in the productions of a nonterminal."""
+        indices = self._of.get(left, ())
+        spend(1 + len(indices))
+        return {symbol for index in indices for symbol in self._productions[index][1]}
 
+    def _led_to(self, todo: list[int]) -> set[int]:
+        """The symbols in what some nonterminals derive."""
+        found: set[int] = set()
+        while todo:
+            more = self._symbols(todo.pop()) - found
+            found |= more
+            todo += [symbol for symbol in more if symbol >= 0]
+        return found
 
-def _rewrite(builder: Builder, owners: set[int], twins: dict[int, int]) -> None:
-    """Put twins into the productions of their owners, and copies of their own productions behind them."""
-    for index, (left, right) in enumerate(builder.productions_since(0)):
-        renamed = tuple(twins.get(symbol, symbol) for symbol in right)
-        if left in owners:
-            builder.replace_production(index, renamed)
-        elif left in twins:
-            builder.add(twins[left], renamed)
+    def inside(self, rule: int) -> set[int]:
+        """The symbols in what a nonterminal derives."""
+        return self._led_to([rule])
+
+    def used_outside(self, rule: int, inside: set[int]) -> set[int]:
+        """Those of the symbols inside a rule that the start leads to without it."""
+        # A nonterminal that is not inside the rule, and that the start leads to, it leads to without the rule.
+        used = Counter[int]()
+        for left in (inside | {rule}) & self._live:
+            used.update(self._symbols(left))
+        found = {symbol for symbol in inside if self._used[symbol] > used[symbol]}
+        return found | self._led_to([symbol for symbol in found | inside & {self._start} if symbol >= 0])
+
+    def rewrite(self, rule: int, owners: set[int], twins: dict[int, int]) -> None:
+        """Put twins into the productions of their owners, and copies of their own productions behind them."""
+
+        def renamed(index: int) -> tuple[int, ...]:
+            return tuple(twins.get(symbol, symbol) for symbol in self._productions[index][1])
+
+        for owner in owners:
+            replaced = self._symbols(owner) & twins.keys()
+            for index in self._of.get(owner, ()):
+                self._productions[index] = owner, renamed(index)
+                self._builder.replace_production(index, self._productions[index][1])
+            if owner in self._live:
+                self._used.subtract(replaced)
+                self._used.update(twins[symbol] for symbol in replaced)
+        for index in sorted(index for symbol in twins for index in self._of.get(symbol, ())):
+            self._builder.add(twins[self._productions[index][0]], renamed(index))
+        self._take_new()
+        if rule in self._live:
+            self._live.update(twins.values())
+            for twin in twins.values():
+                self._used.update(self._symbols(twin))
+        elif not owners.isdisjoint(self._live):
+            # The start leads to the twins, though not to the rule.
+            self._count()
 
 
 def _may_be_empty(builder: Builder, rule: int) -> bool:
     """Whether a nonterminal derives the empty string."""
     lexemes = builder.lexemes()
+    spend(len(lexemes))
     found: set[int] = {~index for index, lexeme in enumerate(lexemes) if has_empty_string(lexeme)}
     while True:
-        more = {left for left, right in builder.productions_since(0) if found.issuperset(right)} - found
+        productions = builder.productions_since(0)
+        spend(len(productions))
+        more = {left for left, right in productions if found.issuperset(right)} - found
         if not more:
             return rule in found
         found |= more

@@ -9,6 +9,7 @@ import pytest
 import constrain
 from bench.fuzz import seams
 from constrain.grammar.derivatives import Automaton
+from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regex import regex_language
 from constrain.tokenizers.mock import MockTokenizer
 
@@ -153,6 +154,24 @@ def test_rules_that_are_used_elsewhere_too_are_not_limited_there():
     texts.take(b"!a", b";", b"a;", b"a;")
     assert b"a;" in texts.allowed()
     assert b"</s>" in texts.allowed()
+
+
+def test_many_limited_rules_are_separated_without_looking_at_the_whole_grammar_for_each(monkeypatch):
+    seen = []
+    productions_since = GrammarBuilder.productions_since
+
+    def counted(builder, count):
+        found = productions_since(builder, count)
+        seen.append(len(found))
+        return found
+
+    monkeypatch.setattr(GrammarBuilder, "productions_since", counted)
+    names = [f"r{number}" for number in range(300)]
+    texts = "".join(f'{name}[max_tokens=3]: WORD "{name}"\n' for name in names)
+    grammar = constrain.Grammar.from_lark(f"start: {' | '.join(names)}\n{texts}WORD: /[a-z]+/\n")
+    assert len(grammar.ir.token_limits) == 300
+    # It was over a thousand times the number of rules.
+    assert sum(seen) < 10 * len(names)
 
 
 def test_what_is_ignored():

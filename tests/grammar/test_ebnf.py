@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import re
+import time
 
 import pytest
 
@@ -271,3 +273,19 @@ def test_errors(text: str, message: str) -> None:
     with pytest.raises(GrammarError) as caught:
         Grammar.from_ebnf(text)
     assert str(caught.value).startswith(message)
+
+
+def test_many_triggers_are_read_in_time_proportional_to_their_number() -> None:
+    def seconds(count: int) -> float:
+        pairs = ", ".join(f'("<t{number}>", r)' for number in range(count))
+        gc.disable()
+        try:
+            begin = time.process_time()
+            Grammar.from_ebnf(f'root ::= TagDispatch({pairs})\nr ::= "a"')
+            return time.process_time() - begin
+        finally:
+            gc.enable()
+
+    seconds(10)
+    # All of them were sorted for each, which took 16 times as long.
+    assert seconds(4000) < 8 * seconds(1000) + 0.3

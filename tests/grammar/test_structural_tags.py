@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import random
+import time
 import tracemalloc
 from collections.abc import Sequence
 from typing import Any
@@ -937,3 +939,20 @@ def test_ends_that_overlap_behind_few_characters(ends: list[str]) -> None:
             first = min((text.find(each) + len(each) for each in ends if each in text), default=-1)
             is_one = first == length and any(text.endswith(each) and length - len(each) <= 2 for each in ends)
             assert fits(grammar, text) == is_one, text
+
+
+def test_many_triggers_that_begin_differently_are_read_in_time_proportional_to_their_number() -> None:
+    def seconds(count: int) -> float:
+        triggers = [f"{chr(0x4E00 + number)}t" for number in range(count)]
+        tags = [{"begin": each, "content": {"type": "any_text"}, "end": "</t>"} for each in triggers]
+        gc.disable()
+        try:
+            begin = time.process_time()
+            constrain.Grammar.from_structural_tag({"type": "triggered_tags", "triggers": triggers, "tags": tags})
+            return time.process_time() - begin
+        finally:
+            gc.enable()
+
+    seconds(50)
+    # All of them were sorted for each, which took 16 times as long.
+    assert seconds(4000) < 8 * seconds(1000) + 0.2

@@ -18,7 +18,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from constrain.errors import GrammarError
-from constrain.grammar.free_text import text_through, text_without, write_text_through
+from constrain.grammar.free_text import TextsThrough, text_through, text_without
 from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.regular import Concat, Regular, byte_range, complement, concat, intersect, repeat, union
 from constrain.grammar.utf8 import ANY_TEXT
@@ -250,7 +250,7 @@ class _Separation:
         if stops is not None and symbol in self._ending:
             own = _texts_behind_any(self._ending[symbol])
             assert own is not None
-            return write_text_through(self._builder, own, stops, (), self._builder.name_of(symbol))
+            return TextsThrough(self._builder, stops).write(own, self._builder.name_of(symbol))
         if stops is not None and language == ANY_TEXT:
             language = text_without(stops)
         else:

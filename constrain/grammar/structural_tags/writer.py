@@ -20,9 +20,9 @@ from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.ebnf import from_ebnf
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.free_text import (
+    TextsThrough,
     grouped,
     reached,
-    text_before,
     text_through,
     text_without,
 )
@@ -375,8 +375,9 @@ class Writer:
         if len(triggers) > FEW_TRIGGERS:
             groups = grouped(triggers, tuple(stop for stop in stops if stop not in rights_of))
         parts: list[Right] = []
+        texts = TextsThrough(builder, stops, excludes)
         for prefix, group in groups:
-            text = self._lexeme(text_before(prefix, stops, excludes), f"text to {prefix!r}")
+            text = self._lexeme(texts.before(prefix), f"text to {prefix!r}")
             rests = [(*self._literal(each[len(prefix) :]), *right) for each in group for right in rights_of[each]]
             parts.append((text, builder.choice(rests)))
         return parts
