@@ -154,7 +154,8 @@ def without(text: Text) -> Text:
         return text.item
     if text == ALL_TEXTS:
         return NO_TEXTS
-    return ALL_TEXTS if text == NO_TEXTS else Without(text)
+    is_empty = text == NO_TEXTS or (isinstance(text, Words) and not text.values)
+    return ALL_TEXTS if is_empty else Without(text)
 
 
 def includes(outer: Text, inner: Text) -> bool:
