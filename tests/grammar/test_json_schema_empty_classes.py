@@ -17,8 +17,8 @@ def test_patterns_that_exclude_each_other_whatever_their_lengths() -> None:
         "patternProperties": {"b.{11}$": {"type": "integer"}, "admin": {"type": "null"}},
         "propertyNames": {"pattern": HEXADECIMAL},
     }
-    texts = ('{"b0123456789a":1}', '{"b0123456789a":null}', '{"b0":null}', '{"admin":null}', '{"":1}')
-    assert verdicts(schema, *texts) == [True, False, True, False, False]
+    texts = ('{"b0":null}', '{"0":1}', '{"admin":null}', '{"":1}')
+    assert verdicts(schema, *texts) == [True, True, False, False]
 
 
 @pytest.mark.parametrize("last", [False, {"type": "null"}])
