@@ -192,11 +192,17 @@ def hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular:
     unit = 16 ** (digits - 1)
     if numbers == ((0, 16 * unit - 1),):
         return repeat(byte_set(b"0123456789abcdef" + b"ABCDEF" * either_case), digits, digits)
+    rests: list[list[tuple[int, int]]] = [[] for _ in _HEX_DIGITS]
+    for first, last in numbers:
+        (value, low), (end, high) = divmod(first, unit), divmod(last, unit)
+        for between in range(value, end):
+            rests[between].append((low, unit - 1))
+            low = 0
+        rests[end].append((low, high))
     by_rest: dict[CodePoints, str] = {}
-    for value, digit in enumerate(_HEX_DIGITS):
-        rest = common(numbers, ((value * unit, (value + 1) * unit - 1),))
-        if rest:
-            rest = tuple((first - value * unit, last - value * unit) for first, last in rest)
+    for digit, ranges in zip(_HEX_DIGITS, rests, strict=True):
+        if ranges:
+            rest = tuple(ranges)
             by_rest[rest] = by_rest.get(rest, "") + digit
     return union(
         *(

@@ -154,7 +154,8 @@ def without(text: Text) -> Text:
         return text.item
     if text == ALL_TEXTS:
         return NO_TEXTS
-    return ALL_TEXTS if text == NO_TEXTS else Without(text)
+    is_empty = text == NO_TEXTS or (isinstance(text, Words) and not text.values)
+    return ALL_TEXTS if is_empty else Without(text)
 
 
 def includes(outer: Text, inner: Text) -> bool:
@@ -380,10 +381,7 @@ def is_surely_empty(text: Text) -> bool:
     wanted = [item for item in text.items if not isinstance(item, Without)]
     if any(_is_part_of_one(item, excluded) for item in wanted):
         return True
-    regular = [item for item in wanted if is_regular(item)]
-    if any(_exclude_each_other(*pair) for pair in combinations(regular, 2)):
-        return True
-    return any(_is_within(item, other) for other in filter(_is_searched, excluded) for item in regular)
+    return any(_exclude_each_other(*pair) for pair in combinations(filter(is_regular, wanted), 2))
 
 
 def _is_part_of_one(text: Text, others: dict[Text, None]) -> bool:
@@ -395,19 +393,6 @@ def _is_part_of_one(text: Text, others: dict[Text, None]) -> bool:
     return text in others
 
 
-def _is_searched(text: Text) -> bool:
-    return isinstance(text, Pattern)
-
-
-@lru_cache(maxsize=4096)
-def _is_within(inner: Text, outer: Text) -> bool:
-    """Whether a set is a part of another one; False where a short search could not tell."""
-    word = example(plain(inner))
-    if word is not None and not automaton(outer).matches(word):
-        return False
-    return Automaton(intersect(without_bounds(plain(inner)), complement(plain(outer)))).is_empty(_SEARCH_LIMIT) is True
-
-
 @lru_cache(maxsize=4096)
 def _exclude_each_other(left: Text, right: Text) -> bool:
     # Two patterns that may match anywhere are both found in a string of one and a string of the other.
@@ -416,9 +401,9 @@ def _exclude_each_other(left: Text, right: Text) -> bool:
         first, second = automaton(left), automaton(right)
         if any(first.matches(word) and second.matches(word) for word in (one, other, one + other, other + one)):
             return False
-    # Without counts there are few states, and mostly it is the characters that exclude each other.
-    unbounded = intersect(without_bounds(plain(left)), without_bounds(plain(right)))
-    if Automaton(unbounded).is_empty(_SEARCH_LIMIT) is True:
-        return True
-    exact = intersect(plain(left), plain(right))
-    return unbounded != exact and Automaton(exact).is_empty(_SEARCH_LIMIT) is True
+    is_empty = Automaton(intersect(plain(left), plain(right))).is_empty(_SEARCH_LIMIT)
+    if is_empty is None:
+        # Without counts there are fewer states, and mostly it is the characters that exclude each other.
+        unbounded = intersect(without_bounds(plain(left)), without_bounds(plain(right)))
+        is_empty = Automaton(unbounded).is_empty(_SEARCH_LIMIT)
+    return is_empty is True

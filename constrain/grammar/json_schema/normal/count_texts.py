@@ -21,8 +21,11 @@ from constrain.grammar.json_schema.lexical.texts import (
     Without,
     Words,
     automaton,
+    every,
     members,
     plain,
+    some,
+    without,
 )
 from constrain.grammar.json_schema.normal.few_values import few_words
 
@@ -92,8 +95,13 @@ def few_strings(text: Text, most: int) -> frozenset[str] | None:
     return found if found is not None and len(found) <= most else None
 
 
+@lru_cache(maxsize=1024)
 def _first_words(text: Text, most: int) -> frozenset[str] | None:
+    """All strings if they are fewer than ``most``; None if there are more, or if that is not easily found."""
     try:
+        # To count them takes less time than to write them down.
+        if _Combination(text).count(most, 8 * _FEW_STEPS) == most:
+            return None
         return frozenset(few_words(text, most, _FEW_STEPS))
     except LimitError:
         return None
@@ -143,12 +151,23 @@ class Beginnings:
         return found
 
 
+def _complements_inside(text: Text, *, is_outside: bool = False) -> Text:
+    """The same set, or its complement, with complements of nothing that is made of other sets."""
+    if isinstance(text, Without):
+        return _complements_inside(text.item, is_outside=not is_outside)
+    if isinstance(text, (Every, Some)):
+        parts = [_complements_inside(item, is_outside=is_outside) for item in text.items]
+        return some(*parts) if isinstance(text, Some) != is_outside else every(*parts)
+    return without(text) if is_outside else text
+
+
 class _Combination:
     """The strings of a set, by way of the automata of the sets that it is made of."""
 
     def __init__(self, text: Text) -> None:
-        self._text = text
         self._classes = byte_classes(plain(text))
+        # What is left is seen to go on in no string only if it is said without complements of combinations.
+        self._text = text = _complements_inside(text)
         self._bytes = bytes([alike[0] for alike in self._classes])
         self._places: dict[Text, int] = {}
         # The first one sees to it that everything is UTF-8, complements as well.
@@ -259,7 +278,9 @@ class _Combination:
 
     def count(self, most: int, limit: int) -> int | None:
         """How many strings there are, or ``most`` if there are more; None if ``limit`` steps do not tell."""
-        # Mostly there are so many that a few lengths are enough.
+        # Mostly there are so many that a few lengths are enough, and even those of common characters.
+        if self.has_many(self.start, most, limit // 400):
+            return most
         found = self._count(most, limit // 8, None)
         return self._count(most, limit // 2, self._alive(limit // 2)) if found is None else found
 
