@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import threading
 import time
@@ -79,12 +78,21 @@ class _Watch:
         threading.Thread(target=self._run, name="constrain-watch", daemon=True).start()
 
     def end(self) -> None:
-        """Raise nothing more in the thread that is watched."""
+        """Raise nothing more in the thread that is watched, which is the one that calls this."""
         while True:
-            with contextlib.suppress(_LeaveError), self._lock:
-                self._is_over.set()
-                _raise_in(self._caller, None)
-                return
+            try:
+                with self._lock:
+                    self._is_over.set()
+                if self.over is None:
+                    return
+                # One may be on its way.  Another one takes its place, and is waited for.  To take it back (with a null
+                # pointer) leaves the interpreter looking for it at every check, and 3.11 hangs under a profiler then.
+                _raise_in(self._caller)
+                while True:
+                    pass
+            except _LeaveError:
+                if self._is_over.is_set():
+                    return
 
     def _run(self) -> None:
         over: LimitError | None = None
@@ -96,7 +104,7 @@ class _Watch:
             with self._lock:
                 if not self._is_over.is_set():
                     self.over = over
-                    _raise_in(self._caller, _LeaveError)
+                    _raise_in(self._caller)
             due = self._clock() + _AGAIN
 
     def _exceeded(self) -> LimitError | None:
@@ -110,7 +118,6 @@ class _Watch:
         return None
 
 
-def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
-    """Have an exception raised in a thread; None takes back one that has not been raised yet."""
-    value = None if exception is None else ctypes.py_object(exception)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), value)
+def _raise_in(thread: int) -> None:
+    """Have the exception raised in a thread, in place of one that has not been raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_LeaveError))

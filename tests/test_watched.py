@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
 import time
 import weakref
@@ -26,6 +28,29 @@ class _Held:
 
 
 class _Referred:
+    pass
+
+
+def _is_traced() -> None:
+    """A profiler sees calls: CPython 3.11 hangs at the next one if it looks for an exception that was taken back."""
+
+    def hang(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, hang)
+    seen: list[str] = []
+    signal.setitimer(signal.ITIMER_REAL, 20)
+    sys.setprofile(lambda _frame, event, _argument: seen.append(event))
+    try:
+        _at_rest()
+    finally:
+        sys.setprofile(None)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert "call" in seen
+
+
+def _at_rest() -> None:
     pass
 
 
@@ -59,6 +84,7 @@ def test_what_takes_too_long_ends(work, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("constrain.watched.MOST_SECONDS", 0.05)
     with limited(None), pytest.raises(LimitError, match=r"takes more than 0\.05 s"):
         watched(work)
+    _is_traced()
     # And no exception comes later.
     end = time.thread_time() + 0.5
     while time.thread_time() < end:
@@ -78,4 +104,5 @@ def test_other_errors_pass(error: type[BaseException]) -> None:
 def test_what_it_returns() -> None:
     with limited(None):
         assert watched(lambda: 5) == 5
+    _is_traced()
     assert watched(lambda: 5) == 5
