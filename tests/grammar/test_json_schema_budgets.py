@@ -262,19 +262,19 @@ def test_involved_schemas(schema: Any, order: str) -> None:
     check(schema, order, 1, 8)
 
 
-def test_a_thousand_texts_within_budgets() -> None:
-    """As many texts as budgets, of a few schemas: all of them complete and valid."""
+def test_texts_within_budgets() -> None:
+    """As many texts as budgets, of a few schemas: all of them complete and valid (bench/budgets.py makes more)."""
     made = 0
     for number, schema in enumerate(INVOLVED):
         compiled = compile_schema(schema, "any")
         least = constrain.Matcher(compiled).tokens_to_finish()
         judge = jsonschema.Draft202012Validator(schema)
         choose = random.Random(number)
-        for _ in range(78):
+        for _ in range(30):
             text = walk(compiled, least + choose.randrange(40), choose, 0.0)
             assert judge.is_valid(json.loads(text)), text
             made += 1
-    assert made > 1000
+    assert made > 380
 
 
 @pytest.mark.parametrize(
