@@ -87,9 +87,8 @@ class _Watch:
                     return
                 # One may be on its way.  Another one takes its place, and is waited for.  To take it back (with a null
                 # pointer) leaves the interpreter looking for it at every check, and 3.11 hangs under a profiler then.
-                _raise_in(self._caller)
                 while True:
-                    pass
+                    _raise_in(self._caller)
             except _LeaveError:
                 if self._is_over.is_set():
                     return

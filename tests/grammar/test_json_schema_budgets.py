@@ -363,3 +363,12 @@ def test_items_that_differ_are_spelled_without_the_bytes_that_are_missing() -> N
         assert matcher.accept_tokens(rest)
         assert matcher.is_accepting()
         assert len(set(json.loads(b"".join(tokens[token] for token in rest)))) == 3
+
+
+def test_many_places_where_the_text_decides_are_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constrain.engine.conditions.budget.known_completions._MOST_FAR_PLACES", 3)
+    pairs = {"type": "array", "uniqueItems": True, "minItems": 2, "items": {"type": "integer"}}
+    matcher = constrain.Matcher(compile_schema({"type": "array", "minItems": 20, "items": pairs}))
+    rest = matcher.completion()
+    assert matcher.accept_tokens(rest)
+    assert matcher.is_accepting()

@@ -30,8 +30,11 @@ def kept_view(plain: Vocabulary, key: Hashable, make: Callable[[], View]) -> Vie
     """The view of a vocabulary under a key, made if it is not there."""
     with _lock:
         view = plain.views.get(key)
-        if view is None:
-            view = plain.views[key] = make()
+    if view is None:
+        view = make()
+    with _lock:
+        # Another thread may have made one meanwhile.
+        view = plain.views.setdefault(key, view)
         plain.views.move_to_end(key)
         while len(plain.views) > _MOST_VIEWS:
             plain.views.popitem(last=False)

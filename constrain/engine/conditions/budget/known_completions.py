@@ -12,8 +12,8 @@ from constrain.engine.storage.header import OPEN_AT
 from constrain.engine.traveller import Traveller, place_behind
 from constrain.errors import ConstrainError
 
-_MOST_OPEN_PLACES = 4096
-"""So many places where the text decides may be on the way to the end of a text."""
+_MOST_FAR_PLACES = 4096
+"""So many places may be on the way to the end of a text behind which its cost was not known."""
 
 NO_COMPLETION = "no way to complete the text was found in the tokens of the vocabulary"
 
@@ -41,9 +41,12 @@ def completion(compiled: GrammarTables, place: Place) -> list[int]:
         Behind something that depends on the text there is none after all.
     """
     tokens: list[int] = []
-    for _ in range(_MOST_OPEN_PLACES):
+    far = 0
+    while True:
         most = tokens_from(compiled, place)
-        if most == NEVER:
+        far += most >= FAR
+        # Where it is known, what is left becomes less.
+        if most == NEVER or far > _MOST_FAR_PLACES:
             raise NoCompletionError(NO_COMPLETION)
         out = np.empty(most % FAR, np.int32)
         count = compiled.run_at(place, completions.completion, out)
@@ -52,11 +55,10 @@ def completion(compiled: GrammarTables, place: Place) -> list[int]:
             return tokens
         # From here on it depends on the text as it is by then.
         place = place_after(compiled, place, out[:count].tolist())
-    raise NoCompletionError(NO_COMPLETION)
 
 
-def spelled_out(compiled: GrammarTables, place: Place) -> list[int] | None:
-    """The same; None if there is none."""
+def completion_or_none(compiled: GrammarTables, place: Place) -> list[int] | None:
+    """As :func:`completion`; None if there is none."""
     try:
         return completion(compiled, place)
     except NoCompletionError:

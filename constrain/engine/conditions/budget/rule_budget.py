@@ -26,8 +26,8 @@ from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
 from constrain.engine.conditions.budget.known_completions import (
     NO_COMPLETION,
     NoCompletionError,
+    completion_or_none,
     place_after,
-    spelled_out,
     tokens_from,
 )
 from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
@@ -71,7 +71,7 @@ def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFO
             tokens.append(token)
         way = before
     tokens.reverse()
-    rest = spelled_out(compiled, place_after(compiled, place, tokens))
+    rest = completion_or_none(compiled, place_after(compiled, place, tokens))
     return None if rest is None else tokens + rest
 
 
@@ -104,7 +104,7 @@ def shortest_completion(cursor: Walk) -> list[int]:
         found = compiled.kept(start_completion)
     if found is not None and len(found) <= count:
         return list(found)
-    tokens = spelled_out(compiled, cursor)
+    tokens = completion_or_none(compiled, cursor)
     if tokens is None:
         tokens = found or search(compiled, cursor, completion_search.MOST)
     if tokens is None:
@@ -161,7 +161,7 @@ class RuleBudget(Budget):
         is_long = CHAIN_LIMIT < count < NEVER and count - CHAIN_LIMIT < self.most
         if is_long or (compiled.unfolded is not None and count < NEVER):
             # The end of it is cut into tokens after all, and where the text decides it is known what for.
-            known = spelled_out(compiled, cursor)
+            known = completion_or_none(compiled, cursor)
             found = min(filter(None, (found, known)), key=len, default=None)
         count = count if found is None else min(count, len(found))
         if count == NEVER:
@@ -224,7 +224,7 @@ class RuleBudget(Budget):
         if keys is not None and count != NEVER:
             count, found = rest_with_keys(compiled, behind, keys.after(cursor, data))
         elif FAR <= count < NEVER:
-            found = spelled_out(compiled, behind)
+            found = completion_or_none(compiled, behind)
             count = NEVER if found is None else len(found)
         elif count > most and not compiled.ir.distinct_keys:
             found = search(compiled, behind, most)
@@ -238,7 +238,7 @@ class RuleBudget(Budget):
         if keys is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
             return account
         distinct = _without_repeated_keys(cursor) if scarce is None else scarce.rest_at(cursor, keys)
-        plan = distinct or spelled_out(cursor.compiled, cursor)
+        plan = distinct or completion_or_none(cursor.compiled, cursor)
         return account if plan is None else account.with_plan(steps, plan)
 
     def _more_by_plan(self, cursor: Walk, account: Account) -> int:

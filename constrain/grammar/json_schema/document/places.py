@@ -113,10 +113,18 @@ def conjunction(left: Handle, right: Handle) -> Handle:
         new.append(place)
     if not new:
         return left
-    whole = (*left, *new)
-    for place in whole:
-        if type(place) is Negation and len(place.item) == 1:
-            excluded = place.item[0]
-            if any(each.is_copy_of(excluded) for each in (whole if place in new else new)):
-                return Never(place.pointer, "it is excluded by the complement of a copy of itself").handle
-    return whole
+    place = _complement_of_a_copy(left, new)
+    if place is not None:
+        return Never(place.pointer, "it is excluded by the complement of a copy of itself").handle
+    return (*left, *new)
+
+
+def _complement_of_a_copy(old: Handle, new: list[Place]) -> Place | None:
+    """A complement of something that a copy of stands beside it, one of the two being new; None if there is none."""
+    for these, others in ((old, new), (new, [*old, *new])):
+        for place in these:
+            if type(place) is Negation and len(place.item) == 1:
+                excluded = place.item[0]
+                if any(each.is_copy_of(excluded) for each in others):
+                    return place
+    return None

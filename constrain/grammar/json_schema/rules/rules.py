@@ -395,7 +395,7 @@ class RuleWriter:
         same = content(node)
         symbol = self._written.by_content.get(same)
         if symbol is not None and _has_parts(node):
-            # Alternatives that come of one schema in several ways, such as by way of different branches.
+            # Mostly alternatives that come of one schema in several ways, such as by way of different branches.
             containers[node] = symbol
             self._may_recur = True
             return symbol
@@ -421,7 +421,7 @@ class _Written:
 
 
 def _has_parts(node: Container) -> bool:
-    """Whether a node speaks of schemas: a node of the same content then comes of the same place."""
+    """Whether a node speaks of schemas: one of the same content then speaks of the same ones."""
     if isinstance(node, ArrayNode):
         return bool(node.prefix or node.items or node.contains)
     return bool(node.properties or node.rules or node.additional)
