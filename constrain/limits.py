@@ -20,6 +20,19 @@ MAX_STEPS = 8_000_000
 _SLICE = 128
 
 
+class OverError(BaseException):
+    """A call has no time or no work left.
+
+    Within :func:`limited` it takes the place of the LimitError, which the outermost one raises for its callers.  A
+    search catches the LimitError of its own bounds, and what it says then may be kept for good: a deadline, which has
+    nothing to do with what is searched for, must not become such an answer.
+    """
+
+    def __init__(self, limit: LimitError) -> None:
+        super().__init__(*limit.args)
+        self.limit = limit
+
+
 class Deadline:
     """A limit on time that another thread may bring forward.
 
@@ -76,11 +89,16 @@ class _Work:
         self.left -= _SLICE - self.until_look
         self.until_look = _SLICE
         if self.left < 0:
-            raise LimitError(f"the grammar is too large: {self.what} takes more than {MAX_STEPS:,} steps; simplify it")
-        self.look_at_time()
+            raise OverError(
+                LimitError(f"the grammar is too large: {self.what} takes more than {MAX_STEPS:,} steps; simplify it")
+            )
+        try:
+            self.look_at_time()
+        except LimitError as limit:
+            raise OverError(limit) from None
 
     def look_at_time(self) -> None:
-        """Check the deadlines."""
+        """Check the deadlines: raises LimitError."""
         work: _Work | None = self
         while work is not None:
             if work.deadline is not None:
@@ -92,7 +110,7 @@ _current: ContextVar[_Work | None] = ContextVar("constrain_work", default=None)
 
 
 def spend(steps: int = 1) -> None:
-    """Take note of some steps of work.  Raises LimitError if they are too many, or take too long."""
+    """Take note of some steps of work.  Raises OverError if they are too many, or take too long."""
     work = _current.get()
     if work is not None:
         work.until_look -= steps
@@ -101,7 +119,7 @@ def spend(steps: int = 1) -> None:
 
 
 def check() -> None:
-    """Look at the limits now: before and after what is long by itself."""
+    """Look at the limits now, before and after what is long by itself.  Raises OverError as :func:`spend` does."""
     work = _current.get()
     if work is not None:
         work.look()
@@ -120,7 +138,7 @@ def has_deadline() -> bool:
 class limited:
     """In here :func:`spend` counts, and ``time_limit`` (seconds, or a deadline) holds beside those around it.
 
-    ``what`` is done in here, for the message of a LimitError.
+    ``what`` is done in here, for the message of the LimitError that the outermost of these raises.
     """
 
     __slots__ = ("_token", "_work")
@@ -133,13 +151,20 @@ class limited:
 
     def __enter__(self) -> None:
         if self._work is not None:
-            if self._work.deadline is not None:
-                self._work.look()
             self._token = _current.set(self._work)
+            if self._work.deadline is not None:
+                try:
+                    self._work.look()
+                except OverError as error:
+                    self.__exit__(OverError, error, error.__traceback__)
+                    raise
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *reason: object) -> None:
         if self._work is not None:
             _current.reset(self._token)
+            error = reason[1]
+            if self._work.outer is None and isinstance(error, OverError):
+                raise error.limit.with_traceback(error.__traceback__) from None
 
 
 def deadlines() -> Callable[[], None] | None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from constrain.errors import LimitError
-from constrain.limits import deadlines
+from constrain.limits import OverError, deadlines
 
 MOST_SECONDS = 10.0
 """How much processor time a library may take."""
@@ -37,8 +37,9 @@ def watched(work: Callable[[], _Result]) -> _Result:
 
     Raises
     ------
-    LimitError
-        If it takes too long.  Outside of :class:`constrain.limits.limited` nothing is limited.
+    OverError
+        If it takes too long; the outermost :class:`constrain.limits.limited` raises a LimitError then.  Outside of
+        these nothing is limited.
     """
     look = deadlines()
     if look is None:
@@ -57,7 +58,7 @@ def watched(work: Callable[[], _Result]) -> _Result:
         # It, or an interrupt, may have come in place of the call above.
         watch.end()
         if isinstance(error, _LeaveError) and watch.over is not None:
-            raise watch.over from None
+            raise OverError(watch.over) from None
         raise
 
 

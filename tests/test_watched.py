@@ -82,7 +82,7 @@ def _in_what_becomes_another_error() -> None:
 @pytest.mark.parametrize("work", [_at_once, _in_a_finalizer, _in_a_callback, _in_what_becomes_another_error])
 def test_what_takes_too_long_ends(work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("constrain.watched.MOST_SECONDS", 0.05)
-    with limited(None), pytest.raises(LimitError, match=r"takes more than 0\.05 s"):
+    with pytest.raises(LimitError, match=r"takes more than 0\.05 s"), limited(None):
         watched(work)
     _is_traced()
     # And no exception comes later.

@@ -41,7 +41,7 @@ def text_through(
     excludes : tuple of str
         What does not occur in the text; the end may hold it.
     """
-    if not _overlap(end, stops):
+    if not _overlap(end, reached(stops), _rests(stops)):
         # Then no stop can begin in the text and come to its end within one of ``end``, and it is enough that none
         # occurs in the text.  This form is quicker: it says itself that every beginning of it can be completed.
         return concat(text_without(tuple(sorted({*stops, *excludes})), max_chars), prefix_tree(end))
@@ -120,7 +120,7 @@ class TextsThrough:
         spend(len(prefix))
         if prefix not in self._known:
             return intersect(concat(text_without(self._excludes), literal(prefix)), complement(occurs_in(self._stops)))
-        if _do_overlap((prefix,), self._reached, self._rests):
+        if _overlap((prefix,), self._reached, self._rests):
             return text_through((prefix,), self._stops, self._excludes)
         return concat(self._text, literal(prefix))
 
@@ -128,7 +128,7 @@ class TextsThrough:
         """The symbol of the texts through ``end``, which are some of the stops."""
         builder = self._builder
         spend(sum(map(len, end)))
-        if _do_overlap(end, self._reached, self._rests):
+        if _overlap(end, self._reached, self._rests):
             return builder.lexeme(text_through(end, self._stops, self._excludes), name)
         ways: list[tuple[Symbol, ...]] = []
         for each in end:
@@ -143,12 +143,8 @@ def _text_before(text: Regular, shared: str) -> Regular:
     return concat(text, literal(shared))
 
 
-def _overlap(end: tuple[str, ...], stops: tuple[str, ...]) -> bool:
+def _overlap(end: tuple[str, ...], reached: frozenset[str], rests: dict[int, str]) -> bool:
     """Whether some stop can come to its end within one of ``end``: the whole of it, or what is left of it."""
-    return _do_overlap(end, reached(stops), _rests(stops))
-
-
-def _do_overlap(end: tuple[str, ...], reached: frozenset[str], rests: dict[int, str]) -> bool:
     if not reached.issuperset(end):
         return True
     for each in end:

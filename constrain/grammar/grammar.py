@@ -57,7 +57,7 @@ class _reading(limited):
     """A front-end at work: its steps are counted, and what is nested too deeply for it is an error of ours."""
 
     def __exit__(self, *reason: object) -> None:
-        super().__exit__()
+        super().__exit__(*reason)
         if isinstance(reason[1], RecursionError):
             raise LimitError("the grammar is nested too deeply to be read; write it with fewer levels") from None
 

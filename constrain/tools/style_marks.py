@@ -44,9 +44,7 @@ class StyleMarks:
     def __init__(self, style: ToolStyle) -> None:
         section, trigger, forms = style.section, style.trigger, style.read_forms
         begins = [section.begin] if section is not None else [before for before, _ in forms]
-        # A trigger that stands within what a call begins with is a part of its rest.
-        exact = [begin.find(trigger) or len(trigger) for begin in begins]
-        exact = [len(pieces(begin)[0][1]) if at < 0 else at for at, begin in zip(exact, begins, strict=True)]
+        exact = [_exact_length(begin, trigger) for begin in begins]
         self.starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
         self.start = re.compile("|".join(map(re.escape, self.starts)))
         self.thoughts: list[Mark] = []
@@ -73,6 +71,18 @@ class StyleMarks:
         self.named_ends = [
             Mark(f", {_NAME_KEY}", f'"{end}', is_inside=True, is_last=True) for end in style.ends if turned
         ]
+
+
+def _exact_length(begin: str, trigger: str) -> int:
+    """How many characters at the beginning of what a call begins with stand as they are.
+
+    They are the trigger.  Where it stands further behind it is a part of the rest; where it is not there, they go up to
+    the first part that may be different texts.
+    """
+    place = begin.find(trigger)
+    if place < 0:
+        return len(pieces(begin)[0][1])
+    return place or len(trigger)
 
 
 def _separators(style: ToolStyle, starts: tuple[str, ...]) -> Iterator[Mark]:

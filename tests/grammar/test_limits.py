@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import threading
 import time
@@ -15,6 +16,11 @@ from processor_time import processor_time
 import constrain
 from constrain import ConstrainError, Deadline, Grammar, GrammarCompiler, LimitError, Vocabulary, limits
 from constrain.grammar.json_schema.document.document import Document, Location, Resource
+from constrain.grammar.json_schema.document.places import Place
+from constrain.grammar.json_schema.lexical.texts import Pattern
+from constrain.grammar.json_schema.normal.count_texts import few_strings, runs_short
+from constrain.grammar.json_schema.normal.nodes import Normal, StringNode, Term
+from constrain.grammar.json_schema.normal.satisfiable import may_have_value
 
 BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], eos_ids=[256])
 
@@ -186,12 +192,65 @@ def test_limits_within_limits() -> None:
     with limits.limited(600), limits.limited(None), limits.limited(Deadline(700)):
         assert limits.has_deadline()
         limits.check()
-        outer = Deadline()
-        with limits.limited(outer), limits.limited(500):
-            outer.cancel()
-            with pytest.raises(LimitError, match="cancelled"):
-                limits.check()
+    outer = Deadline()
+    outer.cancel()
+    with pytest.raises(LimitError, match="cancelled"), limits.limited(600), contextlib.suppress(LimitError):
+        # Searches that catch the LimitError of their own bounds do not catch this one.
+        limits.limited(outer).__enter__()
+    with (
+        pytest.raises(LimitError, match="it takes more than 8,000,000 steps"),
+        limits.limited(500, "it"),
+        contextlib.suppress(LimitError),
+    ):
+        limits.spend(1 << 60)
+    assert not limits.has_deadline()
     limits.spend(1 << 60)
+
+
+class _EndsAtLook(Deadline):
+    """Over when the clock is read for the n-th time, whatever the time is then."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self._left = looks
+
+    @property
+    def ended(self) -> bool:
+        return self._left <= 0
+
+    def check(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.cancel()
+        super().check()
+
+
+def _has_value(text: Pattern) -> bool:
+    return may_have_value(lambda _: Normal((StringNode("#", terms=(Term(text, "#"),)),)), (Place(),))
+
+
+_ASKED: dict[str, tuple[str, Callable[[Pattern], object], object]] = {
+    "few": ("[a-d]{2}", lambda text: len(few_strings(text, 100) or ()), 16),
+    "scarce": ("[a-d]+", runs_short, False),
+    "none": ("a(?!a|b|)", _has_value, False),
+}
+
+
+@pytest.mark.parametrize("name", _ASKED)
+def test_what_was_cancelled_leaves_no_answer_behind(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_SLICE", 1)
+    pattern, ask, expected = _ASKED[name]
+    looks, ended = 1, True
+    while ended:
+        looks += 1
+        # Nothing is known of this one yet.
+        text = Pattern(f"^{name}{looks}{pattern}$")
+        deadline = _EndsAtLook(looks)
+        with contextlib.suppress(LimitError), limits.limited(deadline):
+            ask(text)
+        ended = deadline.ended
+        assert ask(text) == expected
+    assert looks > 8
 
 
 # -- arguments that are none ----------------------------------------------------------------------

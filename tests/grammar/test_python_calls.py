@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import random
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processor_time import processor_time
 
 import constrain
 from bench.tool_turns import TOOLS as BENCH_TOOLS
@@ -18,6 +21,7 @@ from bench.tool_turns import calls_as_python_reads_them, random_turn, schemas, v
 from constrain.errors import SchemaError
 from constrain.grammar.tools.styles import STYLES
 from constrain.tools import Call, TurnParser, parse
+from constrain.tools.python_calls import read_call
 
 STYLE = "llama4_pythonic"
 BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
@@ -325,6 +329,31 @@ def test_what_python_cannot_read_is_no_call(middle: str) -> None:
     turn = parse(f"[f(x={middle})]", STYLE)
     assert turn.calls == []
     assert not turn.is_complete
+
+
+_LONG_VALUES: dict[str, Callable[[int], str]] = {
+    "numbers": lambda n: f"(a=[{'1e400,' * n}])",
+    "no end": lambda n: '(a=["' + '\\"' * 8 * n,
+    "no end of several lines": lambda n: "(a=['''" + "\\'" * 8 * n + "\\",
+}
+
+
+@pytest.mark.parametrize("name", _LONG_VALUES)
+def test_long_values_take_time_in_proportion_to_their_length(name: str) -> None:
+    def seconds(n: int) -> float:
+        with processor_time() as spent, contextlib.suppress(ValueError):
+            read_call(_LONG_VALUES[name](n))
+        return spent.seconds
+
+    assert min(seconds(2000) for _ in range(2)) < 8 * min(seconds(500) for _ in range(2)) + 0.05
+
+
+def test_places_of_numbers_beyond_a_float() -> None:
+    text = "(a=['é', 1e400,\r\n'é\\\n',1e401,\r -1e402,'''\n''', # it's 07\n \"a\\d\", 1_0e400])"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read_call(text)
+    assert found == {"a": ["é", 10**400, "é", 10**401, -(10**402), "\n", "a\\d", 10**401]}
 
 
 def test_text_around_the_calls_of_lfm2() -> None:

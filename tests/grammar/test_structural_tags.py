@@ -843,7 +843,7 @@ def test_overlaps_of_ends_and_stops() -> None:
             for each in end
             for stop in stops
         )
-        assert free_text._overlap(end, stops) is expected, (end, stops)
+        assert free_text._overlap(end, free_text.reached(stops), free_text._rests(stops)) is expected, (end, stops)
 
 
 def test_long_ends_and_many_take_little_memory_and_time() -> None:
