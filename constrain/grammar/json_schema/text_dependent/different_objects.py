@@ -15,9 +15,10 @@ from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Text, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.normal.count_texts import few_strings
 from constrain.grammar.json_schema.normal.few_values import few_words, members_of
 from constrain.grammar.json_schema.normal.instances import Instance
-from constrain.grammar.json_schema.normal.key_classes import other_classes
+from constrain.grammar.json_schema.normal.key_classes import FEW_KEYS, other_classes
 from constrain.grammar.json_schema.normal.nodes import ObjectNode
 from constrain.grammar.json_schema.text_dependent.by_value import NOTHING, ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
@@ -84,7 +85,7 @@ class _Members(NamedTuple):
     size: int
     """How many members there are; up to where that matters, once all is decided."""
     keys: frozenset[str]
-    """What was written of the keys without a name that ``others`` have."""
+    """What was written of the keys of small classes, and of those without a name that ``others`` have."""
     others: Others
     """What the objects that have the same members have beside these: objects that lack the same are alike from here."""
     is_same: bool
@@ -108,6 +109,15 @@ class ObjectAutomaton:
         self._classes = [
             (keys, handle) for keys, handle in other_classes(node) if values.any(layout, handle) and few_words(keys, 1)
         ]
+        # The keys of small classes, one by one: the engine does not see to it that none comes twice, and they run out.
+        self._few_keys: dict[str, Handle] = {}
+        self._large_classes: list[tuple[Text, Handle]] = []
+        for keys, handle in self._classes:
+            words = few_strings(keys, FEW_KEYS)
+            if words is None:
+                self._large_classes.append((keys, handle))
+            else:
+                self._few_keys.update(dict.fromkeys(sorted(filter(is_text, words)), handle))
         self._possible = sum(
             1 << position for position, (_, handle) in enumerate(self._named) if values.any(layout, handle)
         )
@@ -128,9 +138,14 @@ class ObjectAutomaton:
         return self._named
 
     @property
-    def classes(self) -> list[tuple[Text, Handle]]:
-        """The classes of other keys."""
-        return self._classes
+    def few_keys(self) -> dict[str, Handle]:
+        """The other keys of small classes."""
+        return self._few_keys
+
+    @property
+    def large_classes(self) -> list[tuple[Text, Handle]]:
+        """The other classes of keys."""
+        return self._large_classes
 
     def key_cost(self, languages: tuple[Regular, Regular], costs: Costs, is_first: bool) -> int:
         """What the cheapest of some keys costs, with its colon, and with its comma unless it is the first."""
@@ -190,13 +205,22 @@ class ObjectAutomaton:
                 # It cannot be passed by.
                 break
         unnamed = state.others.derived(PersistentMap, self._count_unnamed) if self._classes else PersistentMap()
-        for keys, handle in self._classes:
+        then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
+
+        def add_key(name: str, handle: Handle) -> None:
+            """A member with a key that has no name in the schema."""
+            spend(5)
+            key = self._key(named_keys(self._layout, name), name, state)
+            here = NOTHING if unnamed.get(name) is None else self._with_name(name, state.others)
+            add(key, name, handle, then._replace(keys=state.keys | {name}), here)
+
+        for name, handle in self._few_keys.items():
+            if name not in state.keys:
+                add_key(name, handle)
+        for keys, handle in self._large_classes:
             names = {name for name, _ in unnamed.items() if is_text(name) and contains(keys, name)}
-            then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
             for name in sorted(names - state.keys):
-                key = self._key(named_keys(self._layout, name), name, state)
-                here = self._with_name(name, state.others)
-                add(key, name, handle, then._replace(keys=state.keys | {name}), here)
+                add_key(name, handle)
             after = self._decided(then)
             if not state.is_same and self._can_end(after):
                 rest = every(keys, without(Words(frozenset(names)))) if names else keys
@@ -293,7 +317,7 @@ class ObjectAutomaton:
 
     def _least_of_any(self, state: _Members, costs: Costs) -> int:
         """What the cheapest members cost that are still needed, and the closing brace."""
-        key = self, "any", state.used, state.last, state.size, state.is_empty
+        key = self, "any", state.used, state.last, state.size, state.keys, state.is_empty
         if key not in costs.known:
             costs.known[key] = self._least_with(self._required & ~state.used, state, costs, {})
         return costs.known[key]  # type: ignore[no-any-return]
@@ -318,7 +342,7 @@ class ObjectAutomaton:
                 break
             if which is None:
                 total, wanted = total + wanted * price, 0
-            elif free >> which & 1:
+            elif which not in state.keys if isinstance(which, str) else free >> which & 1:
                 total, wanted = total + price, wanted - 1
         if wanted:
             return NEVER
@@ -332,7 +356,7 @@ class ObjectAutomaton:
     def _decided(self, state: _Members) -> _Members:
         """The state once the object is like none of the others."""
         size = state.size if self._high is not None else min(state.size, self._low)
-        return state._replace(others=_NONE, keys=frozenset(), size=size)
+        return state._replace(others=_NONE, keys=state.keys.intersection(self._few_keys), size=size)
 
     def _open_names(self, state: _Members) -> int:
         """The names that may still be written, as a set of bits."""
@@ -361,7 +385,8 @@ class ObjectAutomaton:
         if self._has_endless_keys:
             return True
         if not state.others:
-            return bool(self._classes) or state.size + free.bit_count() >= self._low
+            left = free.bit_count() + len(self._few_keys.keys() - state.keys)
+            return bool(self._large_classes) or state.size + left >= self._low
         return self._is_different(state)
 
     def _find_difference(self, state: _Members) -> bool:
@@ -419,21 +444,28 @@ def _add_with_name(name: str, here: ByValue, members: Members, is_added: bool) -
 
 
 class _Prices:
-    """What the members of an object cost that may have any value: each name, and the cheapest key without a name."""
+    """What the members of an object cost that may have any value.
+
+    Each name, each key of a small class, and the cheapest key of a large one.
+    """
 
     def __init__(self, automaton: ObjectAutomaton, costs: Costs) -> None:
         named = [automaton.named_key(name) for name, _ in automaton.named]
         self.keys = [automaton.key_cost(key, costs, False) for key in named]
         self.values = [automaton.value_cost(handle, costs) for _, handle in automaton.named]
-        ordered: list[tuple[int, int | None]] = [
+        ordered: list[tuple[int, int | str | None]] = [
             (key + value, position) for position, (key, value) in enumerate(zip(self.keys, self.values, strict=True))
         ]
-        others = [automaton.key_of_class(keys) for keys, _ in automaton.classes]
-        for key, (_, handle) in zip(others, automaton.classes, strict=True):
-            ordered.append((automaton.key_cost(key, costs, False) + automaton.value_cost(handle, costs), None))
+        others: list[tuple[tuple[Regular, Regular], Handle, str | None]] = [
+            (automaton.named_key(name), handle, name) for name, handle in automaton.few_keys.items()
+        ]
+        others += [(automaton.key_of_class(keys), handle, None) for keys, handle in automaton.large_classes]
+        for key, handle, name in others:
+            ordered.append((automaton.key_cost(key, costs, False) + automaton.value_cost(handle, costs), name))
         self.ordered = sorted(ordered, key=lambda each: each[0])
         # How much less a key costs without the comma, at least.
         saved = [
-            automaton.key_cost(key, costs, False) - automaton.key_cost(key, costs, True) for key in (*named, *others)
+            automaton.key_cost(key, costs, False) - automaton.key_cost(key, costs, True)
+            for key in (*named, *(key for key, _, _ in others))
         ]
         self.comma = min(saved, default=0)
