@@ -606,6 +606,19 @@ def test_keys_run_out_in_an_object_of_an_item() -> None:
     assert mask_of(matcher) == set(b'"')
 
 
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_keys_of_large_classes_run_out_behind_some_beginning(order: str) -> None:
+    """A key that was there is not begun again where nothing else begins so, though endlessly many are left."""
+    grammar = compiled(_unique(_class_of("^(ab|b[0-9]*)$", {"enum": [1, 2]}, 0)), property_order=order)
+    for before in "[{}", '[{"ab":1}', '[{"b":1,"ab":2}':
+        matcher = constrain.Matcher(grammar)
+        assert matcher.accept_bytes(f'{before},{{"b":2,"ab":1,"'.encode())
+        assert mask_of(matcher) == set(b"b\\")
+        assert not matcher.accept_bytes(b'b"')
+        assert matcher.accept_bytes(b'b1":1}]')
+        assert matcher.is_accepting()
+
+
 def _unique(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items, "uniqueItems": True, "minItems": 2}
 
