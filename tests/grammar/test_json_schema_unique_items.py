@@ -553,6 +553,72 @@ def test_a_required_member_without_values_beside_a_maximum() -> None:
     assert not constrain.Matcher(compiled).accept_bytes(b"[1,1]")
 
 
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("keys", ["^[ab]{1,2}$", "^[ab0-9]{1,2}$", "^[ab]*$"])
+def test_no_key_comes_twice_in_an_object_of_any_item(keys: str, order: str) -> None:
+    item = {"type": "object", "patternProperties": {keys: {"enum": [0, 1, 2]}}, "additionalProperties": False}
+    grammar = compiled(_unique(item) | {"minItems": 0}, property_order=order)
+    for first in "{}", '{"a":0}', '{"a":0,"b":0}':
+        for second in '{"a":0,"a":1}', '{"ab":1,"ab":0}', '{"b":0,"ab":1,"b":1}', '{"a":0,"b":1,"b":0}':
+            assert not fits(grammar, f"[{first},{second}]"), (first, second)
+        assert fits(grammar, f'[{first},{{"ab":1,"b":0,"a":0}}]'), first
+
+
+def _objects_of(keys: Iterable[str], values: list[str], low: int) -> list[tuple[str, Any]]:
+    """The texts of all objects of some keys in any order, and what they mean."""
+    keys = list(keys)
+    texts = [
+        "{" + ",".join(f'"{key}":{value}' for key, value in zip(names, chosen, strict=True)) + "}"
+        for size in range(low, len(keys) + 1)
+        for names in itertools.permutations(keys, size)
+        for chosen in itertools.product(values, repeat=size)
+    ]
+    return [(text, json.loads(text)) for text in texts]
+
+
+def _class_of(pattern: str, value: Any, low: int) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "patternProperties": {pattern: value},
+        "additionalProperties": False,
+        "minProperties": low,
+    }
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("low", range(4))
+def test_every_mask_of_items_whose_keys_run_out(low: int, order: str, masks_compared: Any) -> None:
+    """No key comes twice, and none begins that is not left."""
+    schema = _unique(_class_of("^(a|ab|b)$", {"enum": [1, 2]}, low)) | {"maxItems": 2}
+    pairs = itertools.product(_objects_of(["a", "ab", "b"], ["1", "2"], low), repeat=2)
+    texts = Texts(f"[{first},{second}]".encode() for (first, one), (second, other) in pairs if one != other)
+    grammar = compiled(schema, VOCABULARY, whitespace="compact", property_order=order)
+    for seed in range(12):
+        choose = random.Random(seed)
+        masks_compared.add(compare_masks(grammar, texts, TOKENS, EOS, [choose.randrange(10**6) for _ in range(60)]))
+
+
+def test_keys_run_out_in_an_object_of_an_item() -> None:
+    """Around it are keys that the engine keeps apart."""
+    inner = _class_of("^(a|ab|b)$", {"enum": [1, 2]}, 2)
+    matcher = constrain.Matcher(compiled(_unique(_class_of("^[ab]*$", inner, 0))))
+    assert matcher.accept_bytes(b'[{"":{"a":1,"b":1}},{"":{"ab":1,"a')
+    assert mask_of(matcher) == set(b'"')
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_keys_of_large_classes_run_out_behind_some_beginning(order: str) -> None:
+    """A key that was there is not begun again where nothing else begins so, though endlessly many are left."""
+    grammar = compiled(_unique(_class_of("^(ab|b[0-9]*)$", {"enum": [1, 2]}, 0)), property_order=order)
+    for before in "[{}", '[{"ab":1}', '[{"b":1,"ab":2}':
+        matcher = constrain.Matcher(grammar)
+        assert matcher.accept_bytes(f'{before},{{"b":2,"ab":1,"'.encode())
+        assert mask_of(matcher) == set(b"b\\")
+        assert not matcher.accept_bytes(b'b"')
+        assert matcher.accept_bytes(b'b1":1}]')
+        assert matcher.is_accepting()
+
+
 def _unique(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items, "uniqueItems": True, "minItems": 2}
 

@@ -24,6 +24,9 @@ from constrain.grammar.json_schema.normal.nodes import ObjectNode
 MAX_CLASSES = 128
 """How many classes of keys the patterns of one object may tell apart."""
 
+FEW_KEYS = 64
+"""Of a class with so few keys each is a member of its own, where they may run out."""
+
 KeyClass = tuple[Text, Handle, tuple[int, ...]]
 """Keys, the schema of their members, and the rules of ``some`` that speak of them."""
 

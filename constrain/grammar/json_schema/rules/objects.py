@@ -16,7 +16,13 @@ from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Every, Text, Without, Words, contains, every, spelled, without
 from constrain.grammar.json_schema.normal.count_texts import few_strings, runs_short
 from constrain.grammar.json_schema.normal.few_values import members_of
-from constrain.grammar.json_schema.normal.key_classes import KeyClass, count_keys, is_inexhaustible, key_classes
+from constrain.grammar.json_schema.normal.key_classes import (
+    FEW_KEYS,
+    KeyClass,
+    count_keys,
+    is_inexhaustible,
+    key_classes,
+)
 from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode
 from constrain.grammar.json_schema.normal.satisfiable import may_have_value
 from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Behind
@@ -24,9 +30,6 @@ from constrain.grammar.json_schema.text_dependent.many_members import MANY_MEMBE
 from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, KeysOfClass, UniqueMembers
 from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
 from constrain.grammar.regular import EPSILON
-
-# Of so few keys each is a member of its own, where they may run out.
-_FEW_KEYS = 64
 
 # Of endlessly many keys so many are short, whatever pattern they follow.
 _ALWAYS_SHORT = 4
@@ -383,7 +386,7 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
     for (keys, handle, meets), most, is_endless in zip(possible, counts, endless, strict=True):
         if most == 0:
             continue
-        words = few_strings(keys, _FEW_KEYS) if is_limited and not context.is_part and not is_endless else None
+        words = few_strings(keys, FEW_KEYS) if is_limited and not context.is_part and not is_endless else None
         lexeme = builder.lexeme if context.is_part or words is not None else builder.distinct_key
         if keys == rest:
             first, following = other_keys(layout, sorted(names))

@@ -10,19 +10,22 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from constrain.grammar.ir import NEVER, Symbol
+from constrain.grammar.growing_tree import GrowingTree
+from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
-from constrain.grammar.json_schema.lexical.strings import is_text
-from constrain.grammar.json_schema.lexical.texts import Text, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
+from constrain.grammar.json_schema.lexical.texts import GrowingWords, Text, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.normal.count_texts import Beginnings, few_strings
 from constrain.grammar.json_schema.normal.few_values import few_words, members_of
 from constrain.grammar.json_schema.normal.instances import Instance
-from constrain.grammar.json_schema.normal.key_classes import other_classes
+from constrain.grammar.json_schema.normal.key_classes import FEW_KEYS, count_keys, is_inexhaustible, other_classes
 from constrain.grammar.json_schema.normal.nodes import ObjectNode
 from constrain.grammar.json_schema.text_dependent.by_value import NOTHING, ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
+from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED
 from constrain.grammar.persistent import PersistentMap, PersistentSet
-from constrain.grammar.regular import Regular
+from constrain.grammar.regular import Regular, complement, intersect
 from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
 from constrain.limits import spend
 
@@ -71,6 +74,7 @@ Others = PersistentSet[Members]
 
 _NONE: Others = PersistentSet()
 _NOTHING_LEFT = Members.of(())
+_NO_KEYS: PersistentSet[str] = PersistentSet()
 
 # More keys than a text can have.
 _MANY_KEYS = 1 << 32
@@ -83,8 +87,8 @@ class _Members(NamedTuple):
     """The position of the last of them; one beyond all once another key was written."""
     size: int
     """How many members there are; up to where that matters, once all is decided."""
-    keys: frozenset[str]
-    """What was written of the keys without a name that ``others`` have."""
+    keys: PersistentSet[str]
+    """What was written of the keys that are left out then, and of those without a name that ``others`` have."""
     others: Others
     """What the objects that have the same members have beside these: objects that lack the same are alike from here."""
     is_same: bool
@@ -92,8 +96,30 @@ class _Members(NamedTuple):
     is_empty: bool
 
 
+class _Value(NamedTuple):
+    """Behind a key of a class where keys run out."""
+
+    then: _Members
+    """Behind the value, with the key."""
+    handle: Handle
+
+
+class _Ahead(NamedTuple):
+    """The same for a mask that looks beyond the end of a key, which is not known there."""
+
+    then: _Members
+    """Without the key."""
+    handle: Handle
+    is_ahead: bool = True
+    """Tuples of as many fields that are equal would be one state."""
+
+
 class ObjectAutomaton:
-    """The objects of a node that are different from others, or equal to one; its states are :class:`_Members`."""
+    """The objects of a node that are different from others, or equal to one; its states are :class:`_Members`.
+
+    Where keys run out, the lexemes of further keys leave those out that are there; behind such a key it is a
+    :class:`_Value`.
+    """
 
     def __init__(self, values: Differences, node: ObjectNode, layout: Layout) -> None:
         self._values = values
@@ -108,6 +134,24 @@ class ObjectAutomaton:
         self._classes = [
             (keys, handle) for keys, handle in other_classes(node) if values.any(layout, handle) and few_words(keys, 1)
         ]
+        # The keys of small classes, one by one: the engine does not see to it that none comes twice.
+        self._few_keys: dict[str, Handle] = {}
+        self._large_classes: list[tuple[Text, Handle]] = []
+        for keys, handle in self._classes:
+            words = few_strings(keys, FEW_KEYS)
+            if words is None:
+                self._large_classes.append((keys, handle))
+            else:
+                self._few_keys.update(dict.fromkeys(sorted(filter(is_text, words)), handle))
+        # How many keys without a name there are, up to where that matters.
+        self._n_others = len(self._few_keys)
+        for keys, _ in self._large_classes:
+            self._n_others += count_keys(keys, self._low - self._n_others) if self._n_others < self._low else 0
+        # Where a key of any kind may come, there is always another one.
+        may_run_out = len(self._classes) < len(other_classes(node))
+        self._scarce = {
+            keys: Beginnings(keys) for keys, _ in self._large_classes if may_run_out and not is_inexhaustible(keys)
+        }
         self._possible = sum(
             1 << position for position, (_, handle) in enumerate(self._named) if values.any(layout, handle)
         )
@@ -128,9 +172,14 @@ class ObjectAutomaton:
         return self._named
 
     @property
-    def classes(self) -> list[tuple[Text, Handle]]:
-        """The classes of other keys."""
-        return self._classes
+    def few_keys(self) -> dict[str, Handle]:
+        """The other keys of small classes."""
+        return self._few_keys
+
+    @property
+    def large_classes(self) -> list[tuple[Text, Handle]]:
+        """The other classes of keys."""
+        return self._large_classes
 
     def key_cost(self, languages: tuple[Regular, Regular], costs: Costs, is_first: bool) -> int:
         """What the cheapest of some keys costs, with its colon, and with its comma unless it is the first."""
@@ -150,14 +199,17 @@ class ObjectAutomaton:
 
     def start(self, others: Values, is_same: bool) -> _Members:
         """The state before the opening brace."""
-        return _Members(0, -1, 0, frozenset(), others.derived(PersistentSet, _add_content), is_same, True)
+        return _Members(0, -1, 0, _NO_KEYS, others.derived(PersistentSet, _add_content), is_same, True)
 
     def can_differ(self, others: Values) -> bool:
         """Whether any object is none of ``others``."""
         return self._can_end(self.start(others, False))
 
-    def edges(self, state: _Members) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: _Members | _Value | _Ahead) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on."""
+        if not isinstance(state, _Members):
+            kind = OPEN | HARD if isinstance(state, _Ahead) else 0
+            return [], [((symbol,), state.then, kind) for symbol in self._values.any(self._layout, state.handle)]
         ends: list[Right] = []
         further: list[Edge] = []
         before: Right = (self._open,) if state.is_empty else ()
@@ -190,35 +242,81 @@ class ObjectAutomaton:
                 # It cannot be passed by.
                 break
         unnamed = state.others.derived(PersistentMap, self._count_unnamed) if self._classes else PersistentMap()
-        for keys, handle in self._classes:
+        then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
+
+        def add_key(name: str, handle: Handle) -> None:
+            """A member with a key that has no name in the schema."""
+            spend(5)
+            key = self._key(named_keys(self._layout, name), name, state)
+            here = NOTHING if unnamed.get(name) is None else self._with_name(name, state.others)
+            add(key, name, handle, then._replace(keys=state.keys.plus(name)), here)
+
+        for name, handle in self._few_keys.items():
+            if name not in state.keys:
+                add_key(name, handle)
+        for keys, handle in self._large_classes:
             names = {name for name, _ in unnamed.items() if is_text(name) and contains(keys, name)}
-            then = state._replace(last=len(self._named), size=state.size + 1, is_empty=False)
-            for name in sorted(names - state.keys):
-                key = self._key(named_keys(self._layout, name), name, state)
-                here = self._with_name(name, state.others)
-                add(key, name, handle, then._replace(keys=state.keys | {name}), here)
+            for name in sorted(name for name in names if name not in state.keys):
+                add_key(name, handle)
             after = self._decided(then)
-            if not state.is_same and self._can_end(after):
-                rest = every(keys, without(Words(frozenset(names)))) if names else keys
-                if not names or few_words(rest, 1):
-                    key = self._key(self.key_of_class(rest), "key", state)
-                    symbols = self._values.any(self._layout, handle)
-                    further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
+            language = None if state.is_same or not self._can_end(after) else self._rest(keys, names, state)
+            if language is None:
+                continue
+            key = self._key(language, "key", state)
+            if keys in self._scarce:
+                further.append(((*before, key), _Ahead(after, handle), OPEN))
+            else:
+                symbols = self._values.any(self._layout, handle)
+                further.extend(((*before, key, symbol), after, 0) for symbol in symbols)
         return ends, further
 
-    def follow(self, state: _Members, edge: Hashable) -> Hashable:
-        """The state behind an edge."""
+    def _rest(self, keys: Text, names: set[str], state: _Members) -> tuple[Regular, Regular] | None:
+        """The keys of a class but for some names and those that are left out; None if there are none."""
+        rest = every(keys, without(Words(frozenset(names)))) if names else keys
+        if keys not in self._scarce or not len(state.keys):
+            return self.key_of_class(rest) if not names or few_words(rest, 1) else None
+        if not self._scarce[keys].has_more_than(len(names) + len(state.keys)):
+            left = every(keys, without(Words(frozenset(names.union(state.keys)))))
+            if not few_words(left, 1):
+                return None
+        main = self._layout.key_spelling
+        words = GrowingWords(state.keys.derived(lambda: GrowingTree(main.text), _add_word), main)
+
+        def spell(spelling: Spelling) -> Regular:
+            return intersect(spelled(rest, spelling), complement(spelled(words, spelling)))
+
+        return self._layout.keys(spell)
+
+    def follow(self, state: _Members | _Value | _Ahead, edge: Hashable) -> Hashable:
+        """The state behind an edge; behind a key that is not known, what a mask may take for it."""
         return edge
 
-    def close(self, state: _Members, edge: Hashable, text: TextBefore) -> Hashable:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
+    def close(self, state: _Members, edge: _Ahead, text: TextBefore) -> Hashable:
+        """The state behind the key that the text ends with."""
+        key, then = self._layout.last_key(text), edge.then
+        if self._is_left_out(key):
+            then = then._replace(keys=then.keys.plus(key))
+        return _Value(then, edge.handle)
 
-    def least(self, state: _Members, costs: Costs) -> int:
+    def _keep(self, kept: PersistentSet[str], key: str, is_added: bool) -> PersistentSet[str]:
+        if not self._is_left_out(key):
+            return kept
+        return kept.plus(key) if is_added else kept.minus(key)
+
+    def _is_left_out(self, key: str) -> bool:
+        """Whether the lexemes of further keys have to leave a key out, once all is decided."""
+        return key in self._few_keys or any(
+            contains(keys, key) and beginnings.goes_on_in_few(key, MOST_COUNTED)
+            for keys, beginnings in self._scarce.items()
+        )
+
+    def least(self, state: _Members | _Value | _Ahead, costs: Costs) -> int:
         """What it costs to come to an end that is none of the others: with the first member that they do not have.
 
         If there is none, or others have what is required, with their members as far as need be.
         """
+        if not isinstance(state, _Members):
+            return self.value_cost(state.handle, costs) + self._least_of_any(state.then, costs)
         if not state.others and not state.is_same:
             return self._least_of_any(state, costs)
         todo = [state]
@@ -226,6 +324,8 @@ class ObjectAutomaton:
             here = todo[-1]
             ends, further = self.edges(here)
             ways = [costs.right(right) for right in ends]
+            ways += [costs.right(right) + self.least(edge, costs) for right, edge, kind in further if kind]
+            further = [each for each in further if not each[2]]
             ways += [
                 costs.right(right) + self._least_of_any(edge, costs)
                 for right, edge, _ in further
@@ -254,13 +354,13 @@ class ObjectAutomaton:
         first = further[0][1]
         return [(right, other) for right, other in further if (other.used, other.keys) == (first.used, first.keys)]
 
-    def least_behind(self, state: _Members, edge: Hashable, costs: Costs) -> int:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
+    def least_behind(self, state: _Members | _Ahead, edge: _Members | _Ahead, costs: Costs) -> int:
+        """The same behind a key that is not known, or behind a value that a mask looks ahead to."""
+        return self.least(edge, costs)
 
     def least_different(self, count: int, costs: Costs) -> int:
         """What an object costs at most that has a member which ``count`` others do not have."""
-        start = _Members(0, -1, 0, frozenset(), _NONE, False, True)
+        start = _Members(0, -1, 0, _NO_KEYS, _NONE, False, True)
         least = NEVER
         plain = self._least_with(0, start, costs, {})
         for position, (_, handle) in enumerate(self._named):
@@ -293,7 +393,7 @@ class ObjectAutomaton:
 
     def _least_of_any(self, state: _Members, costs: Costs) -> int:
         """What the cheapest members cost that are still needed, and the closing brace."""
-        key = self, "any", state.used, state.last, state.size, state.is_empty
+        key = self, "any", state.used, state.last, state.size, state.keys, state.is_empty
         if key not in costs.known:
             costs.known[key] = self._least_with(self._required & ~state.used, state, costs, {})
         return costs.known[key]  # type: ignore[no-any-return]
@@ -318,7 +418,7 @@ class ObjectAutomaton:
                 break
             if which is None:
                 total, wanted = total + wanted * price, 0
-            elif free >> which & 1:
+            elif which not in state.keys if isinstance(which, str) else free >> which & 1:
                 total, wanted = total + price, wanted - 1
         if wanted:
             return NEVER
@@ -332,7 +432,9 @@ class ObjectAutomaton:
     def _decided(self, state: _Members) -> _Members:
         """The state once the object is like none of the others."""
         size = state.size if self._high is not None else min(state.size, self._low)
-        return state._replace(others=_NONE, keys=frozenset(), size=size)
+        # Once it is decided, no others are there.
+        keys = state.keys.derived(PersistentSet, self._keep) if state.others else state.keys
+        return state._replace(others=_NONE, keys=keys, size=size)
 
     def _open_names(self, state: _Members) -> int:
         """The names that may still be written, as a set of bits."""
@@ -361,7 +463,7 @@ class ObjectAutomaton:
         if self._has_endless_keys:
             return True
         if not state.others:
-            return bool(self._classes) or state.size + free.bit_count() >= self._low
+            return state.used.bit_count() + free.bit_count() + self._n_others >= self._low
         return self._is_different(state)
 
     def _find_difference(self, state: _Members) -> bool:
@@ -371,7 +473,8 @@ class ObjectAutomaton:
             for position, (name, handle) in enumerate(self._named)
             if free >> position & 1
         ]
-        written = {name for position, (name, _) in enumerate(self._named) if state.used >> position & 1} | state.keys
+        written = {name for position, (name, _) in enumerate(self._named) if state.used >> position & 1}
+        written.update(state.keys)
         low = max(self._low - state.size, 0)
         high = None if self._high is None else self._high - state.size
 
@@ -412,6 +515,10 @@ def _add_content(others: Others, value: Instance, is_added: bool) -> Others:
     return others.plus(members) if is_added else others.minus(members)
 
 
+def _add_word(tree: GrowingTree, name: str, is_new: bool) -> GrowingTree:
+    return tree.plus(name) if is_new else tree.minus(name)
+
+
 def _add_with_name(name: str, here: ByValue, members: Members, is_added: bool) -> ByValue:
     spend(10)
     value = members.get(name)
@@ -419,21 +526,28 @@ def _add_with_name(name: str, here: ByValue, members: Members, is_added: bool) -
 
 
 class _Prices:
-    """What the members of an object cost that may have any value: each name, and the cheapest key without a name."""
+    """What the members of an object cost that may have any value.
+
+    Each name, each key of a small class, and the cheapest key of a large one.
+    """
 
     def __init__(self, automaton: ObjectAutomaton, costs: Costs) -> None:
         named = [automaton.named_key(name) for name, _ in automaton.named]
         self.keys = [automaton.key_cost(key, costs, False) for key in named]
         self.values = [automaton.value_cost(handle, costs) for _, handle in automaton.named]
-        ordered: list[tuple[int, int | None]] = [
+        ordered: list[tuple[int, int | str | None]] = [
             (key + value, position) for position, (key, value) in enumerate(zip(self.keys, self.values, strict=True))
         ]
-        others = [automaton.key_of_class(keys) for keys, _ in automaton.classes]
-        for key, (_, handle) in zip(others, automaton.classes, strict=True):
-            ordered.append((automaton.key_cost(key, costs, False) + automaton.value_cost(handle, costs), None))
+        others: list[tuple[tuple[Regular, Regular], Handle, str | None]] = [
+            (automaton.named_key(name), handle, name) for name, handle in automaton.few_keys.items()
+        ]
+        others += [(automaton.key_of_class(keys), handle, None) for keys, handle in automaton.large_classes]
+        for key, handle, name in others:
+            ordered.append((automaton.key_cost(key, costs, False) + automaton.value_cost(handle, costs), name))
         self.ordered = sorted(ordered, key=lambda each: each[0])
         # How much less a key costs without the comma, at least.
         saved = [
-            automaton.key_cost(key, costs, False) - automaton.key_cost(key, costs, True) for key in (*named, *others)
+            automaton.key_cost(key, costs, False) - automaton.key_cost(key, costs, True)
+            for key in (*named, *(key for key, _, _ in others))
         ]
         self.comma = min(saved, default=0)
