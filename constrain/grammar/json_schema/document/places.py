@@ -113,9 +113,9 @@ def conjunction(left: Handle, right: Handle) -> Handle:
         new.append(place)
     if not new:
         return left
-    place = _complement_of_a_copy(left, new)
-    if place is not None:
-        return Never(place.pointer, "it is excluded by the complement of a copy of itself").handle
+    excluding = _complement_of_a_copy(left, new)
+    if excluding is not None:
+        return Never(excluding.pointer, "it is excluded by the complement of a copy of itself").handle
     return (*left, *new)
 
 
