@@ -69,6 +69,10 @@ class PersistentMap(Generic[K, V]):
             elif node is not None:
                 yield from node.entries.items()
 
+    def keys(self) -> Iterator[K]:
+        """All keys, in the same order."""
+        return (key for key, _ in self.items())
+
     def any_key(self) -> K:
         """One of the keys; there must be one."""
         node = self._root
@@ -208,7 +212,7 @@ class PersistentSet(Generic[K]):
         return len(self._map)
 
     def __iter__(self) -> Iterator[K]:
-        return (element for element, _ in self._map.items())
+        return self._map.keys()
 
     def __hash__(self) -> int:
         return hash((self._hash, len(self._map)))

@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pytest
+from processor_time import processor_time
 
 import constrain
 from bench.fuzz import budgets, vocabularies
@@ -112,3 +113,25 @@ def test_a_token_from_the_first_key_to_the_next() -> None:
         went_on += is_allowed
         assert len(matcher.completion()) <= most - matcher.steps, most
     assert 0 < went_on < 8
+
+
+def test_a_wide_budget_needs_no_completions() -> None:
+    """Behind each key of the first object there is another second one; masks took 2 s each to finish them all."""
+    pattern = {"^.{2,3}$": {"type": "number"}}
+    members = {
+        "ab": {"type": "array", "items": {"type": "null"}, "minItems": 2},
+        "q": {"type": "object", "patternProperties": pattern, "minProperties": 2},
+    }
+    item = {"type": "object", "properties": members, "required": ["ab"], "propertyNames": {"maxLength": 2}}
+    schema = {"type": "array", "items": item, "minItems": 2, "uniqueItems": True}
+    grammar = constrain.Grammar.from_json_schema(schema, property_order="any")
+    vocabulary = vocabularies.small()
+    matcher = constrain.Matcher(constrain.CompiledGrammar(grammar.ir, vocabulary), max_tokens=1000)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    single = {data: token for token, data in enumerate(vocabulary.tokens)}
+    matcher.fill_next_token_bitmask(mask)
+    with processor_time() as spent:
+        for byte in b'[{"":3,"}":6,"]":5,"x':
+            assert matcher.accept_token(single[bytes([byte])])
+            matcher.fill_next_token_bitmask(mask)
+    assert spent.seconds < 1

@@ -8,16 +8,18 @@ a few tokens more are enough, and the budget keeps them back (budget.py).  Where
     {"propertyNames": {"enum": ["en", "a_very_long_name"]}}
 
 a text cannot be finished as cheaply as behind ``{``.  So each token whose completion by the rules is not *surely* short
-enough is tried: the text behind it is finished with keys that differ (completions_with_keys.py).  Three things keep
+enough is tried: the text behind it is finished with keys that differ (completions_with_keys.py).  Some things keep
 that to few tokens.
 
 * What may surely be afforded: the difference is at most what the dearest key and its value cost.
 * What a token leads to is known by the state and the keys there; most tokens lead to few.
 * Within a string that is a value, the tokens without a quote change nothing about what follows the string.  They need
   as much more than by the rules as is needed where the mask is, whose completion is known.
+* Within a key, behind the tokens without a quote the keys of the completion that is known where the mask is are left to
+  follow, or one for the one that it is: they need a key and a value more than that.
 
 Where the grammar allows very many other tokens, as within a key of any text, those without a quote are not tried but
-refused unless they are sure.
+refused unless one of these holds.
 """
 
 from __future__ import annotations
@@ -67,6 +69,9 @@ _Rest = tuple[int, list[int] | None]
 # What finishing a key that is under way may cost where that is not known.
 _WORST_UNKNOWN = 64
 
+_LEAST_KEY = 3
+"""What a key of JSON costs at least that is made as texts are read: two quotes and a colon."""
+
 _KEYS_EXPECTED = 64
 """Keys in a text for which :meth:`ScarceKeyCosts.ample` leaves room."""
 
@@ -93,18 +98,19 @@ class ScarceKeyCosts:
         for token in quote_tokens(compiled.vocabulary).tokens.tolist():
             allow(quotes[0], token)
         self._quotes = quotes[0]
-        self._n_symbols, self._dearest = -1, 0
+        self._n_symbols, self._dearest, self._member = -1, 0, 1
 
     def ample(self, compiled: GrammarTables, highest: int) -> int:
         """What is enough for any token whose completion by the rules takes at most ``highest`` tokens."""
         more = self._most_more(compiled, _KEYS_EXPECTED)
-        return highest * (1 + more) + more if self._needs_several else highest + more
+        return highest + more * (1 + highest // self._member if self._needs_several else 1)
 
     def sure(self, compiled: GrammarTables, keys: ObjectKeys, most: int) -> int:
         """The longest completion by the rules for which ``most`` tokens are enough, whatever the keys are."""
         more = self._most_more(compiled, int(keys.memory[N_KEYS]))
-        # Every key of the completion, which takes a token at least, and the one under way may be a dearer one.
-        return max((most - more) // (1 + more) if self._needs_several else most - more, 0)
+        # Every key of the completion, and the one under way, may be a dearer one.
+        rest = max(most - more, 0)
+        return rest * self._member // (self._member + more) if self._needs_several else rest
 
     def _most_more(self, compiled: GrammarTables, count: int) -> int:
         """How much more a key and its value may cost than the cheapest, if there are ``count`` keys already."""
@@ -113,8 +119,11 @@ class ScarceKeyCosts:
         if n_symbols != self._n_symbols:
             symbols, lexemes = tables.array(SYMBOLS)[:n_symbols], self._lexemes
             rests = tables.array(REST_COSTS)[:n_symbols][np.isin(symbols, ~lexemes)]
-            worst = tables.array(EXPRESSION_COSTS)["worst"][tables.array(LEXEMES)["expression"][lexemes]]
+            costs = tables.array(EXPRESSION_COSTS)[tables.array(LEXEMES)["expression"][lexemes]]
+            worst = costs["worst"]
             self._n_symbols = n_symbols
+            # What a member takes at least.
+            self._member = 1 + max(min(int(costs["least"].min(initial=_LEAST_KEY)), _LEAST_KEY), 0)
             rests = rests[rests < FAR]
             dearest = int(rests.max(initial=0) - rests.min(initial=NEVER)) if len(rests) else 0
             worst = np.where((worst < 0) | (worst >= MISSING), _WORST_UNKNOWN, worst)
@@ -150,10 +159,10 @@ class ScarceKeyCosts:
         compiled = cursor.compiled
         sure = self.sure(compiled, condition.at(cursor), most)
         row, of_sure = out[index], out[index : index + 1].copy()
-        untried = self._untried(cursor, condition, sure, most, more)
+        untried, is_rest_tried = self._untried(cursor, condition, sure, most, more)
         restrict_to(sure, of_sure, 0)
         kept = of_sure[0]
-        if untried is not None and untried > sure:
+        if untried > sure:
             of_untried = out[index : index + 1].copy()
             restrict_to(untried, of_untried, 0)
             kept = of_untried[0]
@@ -161,7 +170,7 @@ class ScarceKeyCosts:
             kept |= of_sure[0]
         restrict_to(most, out, index)
         tried = row & ~kept
-        if untried is not None:
+        if not is_rest_tried:
             tried &= self._quotes
         row[:] = kept | tried
         rests = self._behind(cursor, condition, ids_in_mask(tried).tolist())
@@ -193,26 +202,35 @@ class ScarceKeyCosts:
         if count > most:
             return None
         sure = self.sure(cursor.compiled, condition.at(cursor), most)
-        untried = self._untried(cursor, condition, sure, most, more)
-        if untried is not None and b'"' not in cursor.compiled.vocabulary.tokens[token]:
-            return [] if count <= untried else None
+        untried, is_rest_tried = self._untried(cursor, condition, sure, most, more)
+        if b'"' not in cursor.compiled.vocabulary.tokens[token]:
+            if count <= untried:
+                return []
+            if not is_rest_tried:
+                return None
         length, found = self._behind(cursor, condition, [token])[token]
         return None if length > most else found or []
 
-    def _untried(self, cursor: Walk, condition: UniqueKeys, sure: int, most: int, more: int) -> int | None:
-        """The most that completions by the rules may take behind tokens without a quote; None if these are tried."""
+    def _untried(self, cursor: Walk, condition: UniqueKeys, sure: int, most: int, more: int) -> tuple[int, bool]:
+        """The most that completions by the rules may take behind tokens without a quote that are not tried.
+
+        And whether the others of them are tried, or refused.
+        """
         keys = condition.at(cursor)
         if _is_within_value(cursor.compiled, cursor, keys):
             # What follows may be joined to the string's end in other tokens here and there.
-            return max(sure, most - more - (2 if more else 0))
+            return max(sure, most - more - (2 if more else 0)), False
         count = self._count_at(cursor)
         if not keys.is_in_key():
-            return sure if count > _MANY else None
-        # The more there is to come, the longer a token takes.
-        if count * (1 + tokens_from(cursor.compiled, cursor) // 16) <= _MANY_IN_KEY:
-            return None
+            return sure, count <= _MANY
         # Behind any key those of the known completion are left to follow, or one for the one that it is.
-        return max(sure, most - more - self._most_more(cursor.compiled, int(keys.memory[N_KEYS])))
+        # The more there is to come, the longer a token takes.
+        effort = count * (1 + tokens_from(cursor.compiled, cursor) // 16)
+        n_keys = int(keys.memory[N_KEYS])
+        if cursor.compiled.unfolded is not None:
+            # What was written so far may decide what is to come.
+            effort *= 4 + n_keys
+        return max(sure, most - more - self._most_more(cursor.compiled, n_keys)), effort <= _MANY_IN_KEY
 
     def _behind(self, cursor: Walk, condition: UniqueKeys, tokens: list[int]) -> dict[int, _Rest]:
         """What finishes the text behind each of some tokens, which the grammar allows."""

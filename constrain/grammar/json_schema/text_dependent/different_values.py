@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
@@ -52,6 +53,8 @@ class DifferentValues:
         self.is_roomy = membership.is_roomy
         self._spare = SpareValues(self)
         self.letters = self._spare.letters
+        # Objects that have the same keys left ask for the same.
+        self._different = lru_cache(maxsize=1000)(self._find_different)
         self._automata: dict[tuple[Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
         self._known_scalars: dict[tuple[Node, Layout], KnownStrings | KnownNumbers] = {}
         # How many values were asked for, and how many there were.
@@ -65,8 +68,9 @@ class DifferentValues:
 
     def different(self, layout: Layout, handle: Handle, others: Values) -> list[Symbol]:
         """What derives the values that are none of ``others``."""
-        if not others:
-            return self.any(layout, handle)
+        return self._different(layout, handle, others) if others else self.any(layout, handle)
+
+    def _find_different(self, layout: Layout, handle: Handle, others: Values) -> list[Symbol]:
         nodes = self.written.normal(handle).nodes
         by_kind = others.derived(dict, _by_kind)
         if all(node.kind not in by_kind for node in nodes):
