@@ -12,7 +12,7 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import NOTE
 from constrain.engine.cursor import ALWAYS_ASKS_AT, NO_COMPANION_AT, Saved
 from constrain.engine.history import BEFORE
-from constrain.engine.masks.batches import check_matchers, contexts_of, hold_locks
+from constrain.engine.masks.batches import check_matchers, contexts_of, hold_locks, list_matchers
 from constrain.engine.masks.known_batches import push_tokens
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
@@ -49,7 +49,7 @@ def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | N
     After any exception all matchers are where they were.  None of them may be used by another thread meanwhile; their
     compiled grammars may.
     """
-    sequences = list(matchers)
+    sequences = list_matchers(matchers)
     grammars = check_matchers(sequences)
     ids = token_ids.tolist() if isinstance(token_ids, np.ndarray) else list(token_ids)
     if len(ids) != len(sequences):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 from constrain.engine.conditions.of_grammar import conditions_of
@@ -19,6 +20,7 @@ from constrain.engine.parser.companions import (
     unpack,
 )
 from constrain.engine.parser.configurations import ENDED, LOST
+from constrain.engine.reentry import ReentryError
 from constrain.engine.storage.tables import array_address
 from constrain.engine.transaction import transact
 from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_again
@@ -77,7 +79,8 @@ class Cursor:
 
     def _restore(self, saved: Saved) -> None:
         """Be where the cursor was, after an exception that may have come from anywhere."""
-        with self.compiled.lock:
+        # Nothing was done by a call that is refused.
+        with contextlib.suppress(ReentryError), self.compiled.lock:
             for condition in saved.conditions:
                 condition.rewind(saved.steps)
             state = ENDED if saved.has_ended else LOST

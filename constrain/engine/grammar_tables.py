@@ -28,6 +28,7 @@ from constrain.engine.parser.compaction import compact
 from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.parser.transplant import Transplant
+from constrain.engine.reentry import call_out
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import (
     BUDGET,
@@ -189,10 +190,15 @@ class GrammarTables:
         begin = _beginning(self._words, longest, self.vocabulary.inner_blanks)
         tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, snapshot, without, begin)
         self._tables, self.ctx, self.context_address = tables, tables.ctx, tables.context_address
-        self.unfolded = load_grammar(tables, self._run, self.ir, stock)
-        self.start_state = self._run(states.make_start_state)
-        for make in self._table_makers:
-            make(self)
+        try:
+            self.unfolded = call_out(self, load_grammar, tables, self._run, self.ir, stock)
+            self.start_state = self._run(states.make_start_state)
+            for make in self._table_makers:
+                make(self)
+        except BaseException:
+            # A refusal leaves the tables of a grammar as they are, and these are no whole ones.
+            self.ctx = NO_TABLES
+            raise
 
     def _allocate_masks(self) -> None:
         for slot, capacity in _mask_capacities(self._words):

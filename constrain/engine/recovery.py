@@ -39,8 +39,10 @@ def find(compiled: GrammarTables, place: Place) -> None:
         tables = compiled._tables
         limit_bytes = tables.limit_bytes
         tables.limit_bytes = 2 * limit_bytes
-        _find_again(compiled, place)
-        compiled._tables.limit_bytes = limit_bytes
+        try:
+            _find_again(compiled, place)
+        finally:
+            compiled._tables.limit_bytes = limit_bytes
 
 
 def _find_again(compiled: GrammarTables, place: Place) -> None:

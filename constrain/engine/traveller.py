@@ -9,6 +9,7 @@ from constrain.engine.history import BEFORE, STEP, STEPS_KEPT, Link, Place
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.companions import MARKS_SHIFT, NO_COMPANION, UNREAD, WORD_SHIFT, Int64Array, pack, unpack
 from constrain.engine.parser.configurations import LOST
+from constrain.engine.reentry import call_out
 from constrain.engine.storage.header import CLASSES, OPEN_AT, OPEN_STATE
 from constrain.engine.storage.schemas import CLASS_BYTES, STATE_MARKS
 from constrain.engine.storage.statuses import STOPPED
@@ -118,7 +119,9 @@ def _close(compiled: GrammarTables, state: int, link: Link) -> int:
         dots = np.empty(count, np.int32)
         states.open_dots(compiled.ctx, state, dots)
     wanted = sorted(set(dots[:count].tolist()))
-    *pairs, nothing_left = compiled.unfolded.close(wanted, lambda length: last_bytes(compiled, place._parent, length))
+    *pairs, nothing_left = call_out(
+        compiled, compiled.unfolded.close, wanted, lambda length: last_bytes(compiled, place._parent, length)
+    )
     closed = compiled.run_at(place, states.close_state, *pairs)
     if closed == 0 and nothing_left is not None:
         raise nothing_left

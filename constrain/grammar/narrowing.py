@@ -134,6 +134,8 @@ class _Automaton:
         self._nothing: Texts = (None,) * len(self._order)
         self._membership: dict[Symbol, Membership] = {}
         self._known: dict[tuple[Symbol, str], tuple[str, ...] | None] = {}
+        # One of equal answers: there may be many names, and they change less often than the text.
+        self._answers: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._narrowed: dict[tuple[Symbol, tuple[str, ...]], Symbol] = {}
         self._beginning: dict[Texts, set[Symbol]] = {}
         usable = unfolding.is_usable
@@ -161,7 +163,9 @@ class _Automaton:
         if key not in self._known:
             if len(self._known) >= _MOST_TEXTS:
                 self._known.clear()
-            self._known[key] = self._ask(symbol, text)
+                self._answers.clear()
+            answer = self._ask(symbol, text)
+            self._known[key] = answer and self._answers.setdefault(answer, answer)
         return self._known[key]
 
     def _ask(self, symbol: Symbol, text: str) -> tuple[str, ...] | None:

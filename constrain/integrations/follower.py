@@ -19,6 +19,8 @@ from constrain.engine.vocabulary.applying import apply_token_bitmask_inplace
 from constrain.engine.vocabulary.bitmasks import Bitmask, allocate_token_bitmask
 from constrain.errors import ConstrainError
 
+_ANOTHER = "a sequence that goes back, or another one, needs a Follower of its own"
+
 
 class Follower:
     """Follows one sequence from call to call.
@@ -40,7 +42,8 @@ class Follower:
     Raises
     ------
     ConstrainError
-        If the vocabulary has no end token, so that no sequence could end, or ``max_tokens`` are too few for any text.
+        If the vocabulary has no end token, so that no sequence could end, ``prompt_tokens`` is negative, or
+        ``max_tokens`` are too few for any text.
     """
 
     def __init__(
@@ -48,10 +51,13 @@ class Follower:
     ) -> None:
         if not compiled.vocabulary.eos_ids:
             raise ConstrainError("the vocabulary has no end token, so that no sequence could end")
+        if prompt_tokens is not None and prompt_tokens < 0:
+            raise ConstrainError(f"prompt_tokens must be 0 or more, not {prompt_tokens}")
         self.matcher = Matcher(compiled, max_tokens)
         self._mask = allocate_token_bitmask(1, compiled.vocabulary.size)
         self._begin = prompt_tokens
-        self._seen = 0
+        # What was accepted.
+        self._seen: list[int] = []
 
     def mask(self, ids: Sequence[int] | NDArray[np.integer]) -> Bitmask | None:
         """The tokens that may come next: int32[1, words], written over by the next call; None after an end token.
@@ -64,25 +70,29 @@ class Follower:
         Raises
         ------
         ConstrainError
-            If a new id is not what the grammar allows (the engine did not apply the mask), or ids that were there
-            are gone.
+            If a new id is not what the grammar allows (the engine did not apply the mask), or generated ids that were
+            there are gone, or others.
         """
         if self._begin is None:
             self._begin = len(ids)
-        new = ids[self._begin + self._seen :]
-        if len(ids) < self._begin + self._seen:
+        count = self._begin + len(self._seen)
+        if len(ids) < count:
+            raise ConstrainError(f"there were {count} ids and now there are {len(ids)}: {_ANOTHER}")
+        before = ids[self._begin : count]
+        before = before.tolist() if isinstance(before, np.ndarray) else list(before)
+        if before != self._seen:
+            place = next(i for i, token in enumerate(before) if token != self._seen[i])
             raise ConstrainError(
-                f"there were {self._begin + self._seen} ids and now there are {len(ids)}: "
-                "a sequence that goes back, or another one, needs a Follower of its own"
+                f"generated token {place} was {self._seen[place]} and now it is {before[place]}: {_ANOTHER}"
             )
-        for token in new:
+        for token in ids[count:]:
             if self.matcher.is_terminated():
                 break
             if not self.matcher.accept_token(int(token)):
                 raise ConstrainError(
-                    f"generated token {self._seen} has the id {int(token)}, which the grammar does not allow there"
+                    f"generated token {len(self._seen)} has the id {int(token)}, which the grammar does not allow there"
                 )
-            self._seen += 1
+            self._seen.append(int(token))
         if self.matcher.is_terminated():
             return None
         self.matcher.fill_next_token_bitmask(self._mask)

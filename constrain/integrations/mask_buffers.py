@@ -198,7 +198,8 @@ class MaskBuffers:
             If nothing was filled since the last call, logits do not fit, or a token was not allowed.
         LimitError
             As :func:`constrain.fill_next_token_bitmask_batch`.  After any error the logits are as they were, and the
-            matchers are where they were before :meth:`fill`.
+            matchers are where they were before :meth:`fill`; but logits that do not fit leave tokens accepted and masks
+            filled, for another ``apply``.
         """
         if self._filling is None:
             raise ConstrainError("no masks were filled for these logits: call fill before apply")

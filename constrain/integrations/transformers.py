@@ -236,7 +236,9 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             parent = self._states[(grammar, ())] = Matcher(self._grammars[grammar], self._budget())
         state = parent.fork() if parent is not None else None
         for token in tokens[known:]:
-            if state is not None and (token >= self._size or not state.accept_token(token) or state.is_terminated()):
+            if state is not None and (
+                not 0 <= token < self._size or not state.accept_token(token) or state.is_terminated()
+            ):
                 state = None
         self._states[history] = state
         return state
@@ -312,6 +314,8 @@ def generate(
     ids = inputs["input_ids"].to(model.device)
     if max_new_tokens is None:
         max_new_tokens = _usual_length(model, ids.shape[1])
+    if max_new_tokens < 1:
+        raise ConstrainError(f"an answer behind a prompt of {ids.shape[1]} tokens may take {max_new_tokens}: too few")
     processor = ConstrainLogitsProcessor(compiler.compile(grammar), ids.shape[1], max_new_tokens=max_new_tokens)
     options.setdefault("pad_token_id", ends[0])
     row = model.generate(

@@ -268,3 +268,22 @@ def test_known_drafts_take_one_kernel_call(monkeypatch: pytest.MonkeyPatch, most
     mask[:] = 0
     assert constrain.fill_draft_bitmasks(matchers, drafts, None, mask) == [4] * 5
     assert (mask == expected).all()
+
+
+def test_numbers_that_fit_no_row_and_no_place() -> None:
+    """A sum of two went around: of a text that had ended, rows of zeros were written beside the mask."""
+    compiled = constrain.GrammarCompiler(VOCABULARY).compile(constrain.Grammar.from_regex("a*"))
+    matcher, ended = constrain.Matcher(compiled), constrain.Matcher(compiled)
+    token = VOCABULARY.tokens.index(b"a")
+    assert ended.accept_token(VOCABULARY.eos_ids[0])
+    around = np.full((9, WORDS), 5, np.int32)
+    mask = around[3:6]
+    for row in (2**63 - 1, 2**63 - 2, np.uint64(2**64 - 1)):
+        for each in (matcher, ended):
+            with pytest.raises(constrain.ConstrainError, match="rows that the mask does not have"):
+                constrain.fill_draft_bitmasks([each], [[token]], None, mask, first_rows=[row])
+    with pytest.raises(constrain.ConstrainError, match="neither -1 nor the place of a token before"):
+        constrain.fill_draft_bitmasks([matcher], [[token]], [np.array([2**64 - 1], np.uint64)], mask)
+    with pytest.raises(constrain.ConstrainError, match=r"token id [0-9]+ is out of range"):
+        constrain.fill_draft_bitmasks([matcher], [np.array([2**64 - 1], np.uint64)], None, mask)
+    assert (around == 5).all()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+import tracemalloc
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -425,3 +427,139 @@ def test_a_budget_goes_round_what_cannot_be_spelled() -> None:
         assert matcher.completion() == [0, 2]
         assert 0 in mask_of(matcher)
         assert matcher.accept_tokens([0, 2, 3])
+
+
+def use_in(kind: str, matcher: constrain.Matcher) -> None:
+    """Use a matcher in one of several ways."""
+    mask = constrain.allocate_token_bitmask(1, BYTES.size)
+    if kind == "mask":
+        matcher.fill_next_token_bitmask(mask)
+    elif kind == "batch":
+        constrain.fill_next_token_bitmask_batch([matcher], mask)
+    elif kind == "drafts":
+        constrain.fill_draft_bitmasks([matcher], [[]], None, mask)
+    elif kind == "token":
+        matcher.accept_token(ord("x"))
+    elif kind == "tokens of a batch":
+        constrain.accept_token_batch([matcher], [ord("x")])
+    elif kind == "bytes":
+        matcher.accept_bytes(b"x.y")
+    elif kind == "reset":
+        matcher.reset()
+    elif kind == "fork":
+        matcher.fork()
+    elif kind == "another":
+        constrain.Matcher(matcher.compiled)
+    else:
+        matcher.compiled.recognizer()
+
+
+USES = ("mask", "batch", "drafts", "token", "tokens of a batch", "bytes", "reset", "fork", "another", "recognizer")
+
+
+@pytest.mark.parametrize("is_same", [False, True])
+@pytest.mark.parametrize("use", USES)
+def test_functions_cannot_use_what_waits_for_them(use: str, is_same: bool) -> None:
+    """A function that drops the tables of its own grammar (an error in an inner call) brought the process down."""
+    used: list[constrain.Matcher] = []
+    refused: list[str] = []
+    answers = {"": ["x", "xy"], "x.": ["y", "yy"]}
+
+    def hook(text: str) -> list[str]:
+        if used:
+            with pytest.raises(constrain.ConstrainError, match="function given to narrow") as error:
+                use_in(use, used[0])
+            refused.append(str(error.value))
+        return answers.get(text, ["x"])
+
+    grammar = constrain.Grammar.from_lark('start: X ("." X)*\nX: /[xy]+/', narrow={"X": hook})
+    compiled = constrain.GrammarCompiler(BYTES).compile(grammar)
+    matcher, other = constrain.Matcher(compiled), constrain.Matcher(compiled)
+    assert matcher.accept_bytes(b"x")
+    assert other.accept_bytes(b"x")
+    used.append(matcher if is_same else other)
+    assert matcher.accept_bytes(b".y")
+    assert refused
+    used.clear()
+    assert mask_of(matcher) == {ord("y"), ord("."), 128}
+    assert other.accept_bytes(b".yy")
+    assert other.is_accepting()
+
+
+def test_what_a_function_does_with_other_grammars_is_its_own_affair() -> None:
+    grammar = constrain.Grammar.from_choices(["xy", "y"])
+    inner = constrain.GrammarCompiler(BYTES).compile(grammar)
+
+    def hook(text: str) -> list[str]:
+        return [each for each in ("x", "xy", "y") if constrain.Matcher(inner).accept_bytes(each.encode()[:1])]
+
+    grammar = constrain.Grammar.from_lark("start: X X\nX: /[xy]+/", narrow={"X": hook})
+    compiled = constrain.GrammarCompiler(BYTES).compile(grammar)
+    assert constrain.Matcher(compiled).accept_bytes(b"xyy")
+
+
+@pytest.mark.parametrize("max_tokens", [None, 30])
+@pytest.mark.parametrize("errors", [(ValueError, constrain.ConstrainError), (constrain.ConstrainError, None)])
+def test_after_a_function_that_raises_all_is_as_before(
+    errors: tuple[type[Exception], type[Exception] | None], max_tokens: int | None
+) -> None:
+    """Once tables that were not whole came to be used: a mask allowed everything, or the process ended."""
+    raising: dict[int, type[Exception]] = {}
+    calls = 0
+
+    def answers(text: str, which: int) -> list[str]:
+        return random.Random(f"{which} {text}").sample(["x", "y", "xx", "xy", "yx", "yy", "xyx"], 5)
+
+    def hook(text: str, which: int) -> list[str]:
+        nonlocal calls
+        calls += 1
+        if calls - 1 in raising:
+            raise raising[calls - 1]("the function failed")
+        return answers(text, which)
+
+    def compiled_with(function: Callable[[str, int], list[str]]) -> constrain.CompiledGrammar:
+        hooks = {"X": lambda text: function(text, 0), "Y": lambda text: function(text, 1)}
+        rules = 'start: (X | Y ":") ("." (X | Y ":"))*\nX: /[xy]{1,5}/\nY: /[xy]{1,3}/'
+        return constrain.GrammarCompiler(BYTES).compile(constrain.Grammar.from_lark(rules, narrow=hooks))
+
+    twin = constrain.Matcher(compiled_with(answers), max_tokens)
+    expected, texts, written = [mask_of(twin)], [b""], ""
+    for _ in range(2):
+        texts.append(answers(written, 0)[0].encode() + b".")
+        assert twin.accept_bytes(texts[-1])
+        expected.append(mask_of(twin))
+        written += texts[-1].decode()
+    failures = 0
+    for first in range(5):
+        raising = {}
+        matcher = constrain.Matcher(compiled_with(hook), max_tokens)
+        raising = {calls + first: errors[0]} | ({} if errors[1] is None else {calls + first + 1: errors[1]})
+        for text, mask in zip(texts, expected, strict=True):
+            for call in (partial(matcher.accept_bytes, text), partial(mask_of, matcher)):
+                while True:
+                    before = matcher.steps
+                    try:
+                        found = call()
+                    except (ValueError, constrain.ConstrainError):
+                        assert matcher.steps == before
+                        failures += 1
+                    else:
+                        break
+            assert found == mask, (first, text)
+    assert failures > 3
+
+
+def test_equal_answers_are_kept_once() -> None:
+    names = [f"n{i}" for i in range(5_000)]
+    hooks = {"X": lambda text: names}
+    grammar = constrain.Grammar.from_lark('start: X (" " X)*\nX: /n[0-9]{1,9}/', narrow=hooks)
+    matcher = constrain.Matcher(constrain.GrammarCompiler(BYTES).compile(grammar))
+    assert matcher.accept_bytes(b"n0 ")
+    tracemalloc.start()
+    try:
+        for i in range(40):
+            assert matcher.accept_bytes(b"n%d " % i)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 500_000, "a list of the names for each text would take 1.6 MB"

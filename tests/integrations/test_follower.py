@@ -72,9 +72,22 @@ def test_what_is_refused():
     follower.mask([1, 1])
     with pytest.raises(constrain.ConstrainError, match="there were 2 ids and now there are 1"):
         follower.mask([1])
+    with pytest.raises(constrain.ConstrainError, match="prompt_tokens must be 0 or more, not -1"):
+        Follower(COMPILED, prompt_tokens=-1)
     endless = constrain.GrammarCompiler(constrain.Vocabulary([b"a"])).compile(constrain.Grammar.from_regex("a"))
     with pytest.raises(constrain.ConstrainError, match="no end token"):
         Follower(endless)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_other_ids_in_place_of_those_before_are_refused(kind):
+    """As where beams are reordered.  The mask was that of the ids that are gone."""
+    follower = Follower(COMPILED, prompt_tokens=1)
+    first, second = 1, 2
+    follower.mask(kind([3, 4, first]))
+    with pytest.raises(constrain.ConstrainError, match=f"generated token 1 was {first} and now it is {second}"):
+        follower.mask(kind([3, 4, second, first]))
+    assert follower.mask(kind([3, 4, first])) is not None
 
 
 def test_a_limit_of_tokens_is_kept() -> None:

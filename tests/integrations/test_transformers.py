@@ -324,6 +324,13 @@ def loaded(folder):
     return transformers.AutoModelForCausalLM.from_pretrained(folder).to(DEVICE)
 
 
+def test_no_token_at_all_is_too_few(loaded):
+    with pytest.raises(ConstrainError, match="too few"):
+        generate(loaded, "Who? ", {"type": "null"}, max_new_tokens=0)
+    with pytest.raises(ConstrainError, match="too few"):
+        generate(loaded, "Who? " * loaded.config.max_position_embeddings, {"type": "null"})
+
+
 def test_an_object_in_one_line(loaded):
     pydantic = pytest.importorskip("pydantic", reason="the extra 'pydantic' is not installed")
 

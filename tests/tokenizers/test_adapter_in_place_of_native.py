@@ -74,3 +74,20 @@ def test_what_the_library_cannot_do_either_is_the_first_error(folder):
     path.write_text(json.dumps(content))
     with pytest.raises(TokenizerError, match="model Unheard is not supported"):
         load_tokenizer(folder)
+
+
+def test_a_panic_of_the_library_is_an_error(folder, small_json):
+    """A replacement that may match nothing: the library loses count of characters, and its panic is no Exception."""
+    regex = {"Regex": "(?:(?=.*x).)*"}
+    content = {**small_json, "normalizer": {"type": "Replace", "pattern": regex, "content": "y"}}
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.warns(AdapterWarning):
+        tokenizer = load_tokenizer(folder)
+    library = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    with pytest.raises(BaseException) as panic:
+        library.encode("a" * 30)
+    if isinstance(panic.value, Exception):
+        pytest.skip("this version of the library does not panic")
+    with pytest.raises(TokenizerError, match="tokenizers cannot encode this text"):
+        tokenizer.encode("a" * 30)
+    assert tokenizer.decode(tokenizer.encode("").ids) in ("", "y")

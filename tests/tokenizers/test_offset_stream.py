@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,8 @@ from tokenizer_texts import TEXTS
 
 from constrain.demo import load
 from constrain.errors import TokenizerError
-from constrain.tokenizers import DecodeStream, OffsetDecodeStream
+from constrain.tokenizers import DecodeStream, OffsetDecodeStream, load_tokenizer
+from constrain.tokenizers.formats.rank_encodings import RankEncoding
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 
 KINDS = {
@@ -50,6 +53,43 @@ def test_the_same_text(name):
     check()
 
 
+@pytest.fixture(scope="module")
+def cutting(tmp_path_factory):
+    """A tokenizer whose tokens begin and end within characters."""
+    more = (
+        b"\x98\x80\xf0\x9f",
+        b"a\xf0",
+        b"\xf0\x9f",
+        b"\x98\x80",
+        b"\x80a",
+        b" \xe2\x82",
+        b"\xac\xe2",
+        b"\xef\xbf\xbd",
+    )
+    tokens = [*(bytes((byte,)) for byte in range(256)), *more, b"\xbd\xf0"]
+    path = tmp_path_factory.mktemp("cutting") / "cutting.tiktoken"
+    path.write_bytes(b"".join(b"%s %d\n" % (base64.b64encode(token), i) for i, token in enumerate(tokens)))
+    special = {"<end>": len(tokens)}
+    return load_tokenizer(path, encoding=RankEncoding("gpt2", len(tokens), special, eos=("<end>",)))
+
+
+def test_each_step_gives_the_same_text(cutting):
+    """Also where the prompt ends within a character, or characters are begun one after the other and none is ended."""
+    pool = [0xF0, 0x9F, 0x98, 0x80, 0xE2, 0x82, 0xAC, ord("a"), 0xFF, *range(256, cutting.vocab_size)]
+    rng = random.Random(1)
+    for _ in range(2_000):
+        ids = rng.choices(pool, k=rng.randrange(12))
+        cut, skip = rng.randrange(len(ids) + 1), rng.random() < 0.5
+        other = DecodeStream(cutting, ids[:cut], skip)
+        stream = OffsetDecodeStream(cutting, ids[:cut], skip)
+        for token_id in ids[cut:]:
+            assert stream.step(token_id) == other.step(token_id), (ids, cut, skip)
+            stream = OffsetDecodeStream(
+                cutting, stream.ids, skip, prefix_offset=stream.prefix_offset, read_offset=stream.read_offset
+            )
+        assert [stream.flush(), stream.flush()] == [other.flush(), None], (ids, cut, skip)
+
+
 def test_characters_come_whole():
     tokenizer, _ = load()
     stream = OffsetDecodeStream(tokenizer)
@@ -58,7 +98,6 @@ def test_characters_come_whole():
     assert stream.read_offset == len(ids)
     assert stream.flush() is None
     half = OffsetDecodeStream(tokenizer, tokenizer.encode("\U0001f600").ids[:-1])
-    assert half.read_offset == 0
     assert half.flush().startswith("\ufffd")
 
 
@@ -94,7 +133,8 @@ def test_special_tokens_within_a_character():
 def test_a_step_costs_the_same_whatever_comes():
     tokenizer, _ = load()
     byte = next(i for i in range(tokenizer.vocab_size) if tokenizer.token_bytes(i) == b"\x80")
-    for token_id in (byte, tokenizer.eos_ids[0]):
+    begun = next(i for i in range(tokenizer.vocab_size) if tokenizer.token_bytes(i) == b"\xf0")
+    for token_id in (byte, begun, tokenizer.eos_ids[0]):
         stream = OffsetDecodeStream(tokenizer)
         with processor_time() as spent:
             stream.step_batch([token_id] * 20_000)

@@ -185,3 +185,9 @@ def test_long_patterns_take_a_set_for_each_character_once():
         compile_split("|".join(f"ab{number}" for number in range(50_000)))
     with pytest.raises(TokenizerError, match="more than 128 different characters"):
         compile_split("".join(map(chr, range(0x4E00, 0x4F00))))
+
+
+def test_messages_show_the_beginning_of_a_long_pattern():
+    with pytest.raises(TokenizerError) as error:
+        compile_split("(" * 20_000)
+    assert len(str(error.value)) < 400

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import Budget
@@ -34,6 +35,8 @@ from constrain.engine.parser.companions import NO_COMPANION
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
 from constrain.errors import ConstrainError
+
+_LARGEST = np.uint64(np.iinfo(np.int64).max)
 
 
 def fill_draft_bitmasks(
@@ -151,7 +154,7 @@ class _Drafts:
         rows = _integers(first_rows, "first_rows")
         if len(rows) != len(lengths):
             raise ConstrainError(f"first_rows must be one integer for each of the {len(lengths)} drafts")
-        if (rows < 0).any() or (rows + lengths > height).any():
+        if (rows < 0).any() or (rows > height - lengths).any():
             raise ConstrainError(f"the drafts need rows that the mask does not have: it has {height}")
         order = np.argsort(rows)
         if (rows[order][:-1] + lengths[order][:-1] > rows[order][1:]).any():
@@ -283,7 +286,7 @@ def _together(parts: Sequence[Sequence[int]], what: str) -> tuple[list[int], Int
     except (TypeError, ValueError):
         flat = np.empty(0)
     if flat.ndim == 1 and np.issubdtype(flat.dtype, np.integer):
-        return lengths, flat.astype(np.int64)
+        return lengths, _as_int64(flat)
     for place, part in enumerate(parts):
         _integers(part, f"{what} {place}")
     raise ConstrainError(f"{what}s must be integers")
@@ -298,4 +301,9 @@ def _integers(values: Sequence[int], what: str) -> Int64Array:
         return np.empty(0, np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ConstrainError(f"{what} must be integers, one after the other")
-    return array.astype(np.int64)
+    return _as_int64(array)
+
+
+def _as_int64(array: NDArray[np.integer]) -> Int64Array:
+    """Integers of any kind; those beyond int64 become its largest, which is no token, place or row either."""
+    return (np.minimum(array, _LARGEST) if array.dtype == np.uint64 else array).astype(np.int64)

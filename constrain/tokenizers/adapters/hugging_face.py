@@ -118,7 +118,9 @@ class HuggingFaceTokenizer(TableTokenizer):
         utf8_of(text)
         try:
             return library.encode(text, add_special_tokens=add_special_tokens)
-        except Exception as error:  # the library raises plain Exception
+        except BaseException as error:
+            if not is_of_library(error):
+                raise
             raise TokenizerError(f"tokenizers cannot encode this text: {error}") from None
 
     def _renamed(self, ids: frozenset[int]) -> Any:
@@ -149,6 +151,11 @@ class HuggingFaceTokenizer(TableTokenizer):
             return data
         text = self._spellings[token_id]
         return data if text is None or not first else self._spell.first(text)
+
+
+def is_of_library(error: BaseException) -> bool:
+    """Whether the library has failed.  It raises plain Exception, and its panics are not even that."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def _renamed_text(text: str, names: Mapping[str, int], reading: Reading, secret: str) -> tuple[str, list[int]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from constrain.errors import TokenizerError
 from constrain.extras import how_to_install
-from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer
+from constrain.tokenizers.adapters.hugging_face import HuggingFaceTokenizer, is_of_library
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.special_tokens import find_eos_ids, read_roles
 
@@ -35,8 +35,8 @@ def adapted_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None, refusal:
         raise TokenizerError(f"{refusal}; the tokenizers library may read it: {how_to_install('tokenizers')}") from None
     try:
         library: Any = tokenizers.Tokenizer.from_file(str(path))
-    except Exception:  # the library raises plain Exception
-        raise refusal from None
+    except BaseException as error:
+        raise (refusal if is_of_library(error) else error) from None
     special = [token_id for token_id, token in library.get_added_tokens_decoder().items() if token.special]
     roles = read_roles(path.parent, special, library.token_to_id)
     ends = find_eos_ids(path.parent, roles, library.token_to_id) if eos_ids is None else eos_ids

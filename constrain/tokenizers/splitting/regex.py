@@ -80,7 +80,7 @@ class _Parser:
         return node
 
     def _error(self, what: str) -> TokenizerError:
-        return TokenizerError(f"split pattern {self._regex!r}, character {self._pos}: {what}")
+        return TokenizerError(f"split pattern {self._regex[:200]!r}, character {self._pos}: {what}")
 
     def _peek(self, text: str) -> bool:
         return self._regex.startswith(text, self._pos)

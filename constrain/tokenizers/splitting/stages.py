@@ -266,7 +266,7 @@ def _split_by_regex(
     new_keeps = np.empty(len(data), dtype=np.bool_)
     count = machine.split_stage(data, ends, keeps, *stage.arguments().values(), new_ends, new_keeps)
     if count == machine.TOO_MANY_STEPS:
-        raise TokenizerError(f"split pattern {stage.regex!r} takes too many steps on this text")
+        raise TokenizerError(f"split pattern {stage.regex[:200]!r} takes too many steps on this text")
     return new_ends[:count], new_keeps[:count]
 
 

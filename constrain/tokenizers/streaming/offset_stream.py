@@ -20,9 +20,7 @@ _LONGEST_CHARACTER = 4
 
 
 class OffsetDecodeStream:
-    """Decodes one sequence of ids, token by token, with the texts of ``DecodeStream`` joined.
-
-    A single text may come a token later than there: what ends within a character waits for its other bytes.
+    """Decodes one sequence of ids, token by token, with the texts of ``DecodeStream``.
 
     Parameters
     ----------
@@ -39,8 +37,8 @@ class OffsetDecodeStream:
     ids : list of int
         Everything so far.
     prefix_offset, read_offset : int
-        The text of ``ids[:read_offset]`` is out; ``ids[prefix_offset:read_offset]`` are enough of it to know what the
-        next ones add.
+        The text of ``ids[:read_offset]`` is out, but for a character that is unfinished at its end;
+        ``ids[prefix_offset:read_offset]`` are enough of it to know what the next ones add.
 
     Raises :class:`TokenizerError` for offsets that are not ``0 <= prefix_offset <= read_offset <= len(ids)``.
     """
@@ -61,7 +59,7 @@ class OffsetDecodeStream:
         if (prefix_offset is None) != (read_offset is None):
             raise TokenizerError("prefix_offset= and read_offset= belong together")
         if prefix_offset is None or read_offset is None:
-            prefix_offset, read_offset = 0, self._end_of_characters()
+            prefix_offset, read_offset = 0, len(self.ids)
         if not 0 <= prefix_offset <= read_offset <= len(self.ids):
             raise TokenizerError(
                 f"prefix_offset={prefix_offset} and read_offset={read_offset} are no offsets into {len(self.ids)} ids"
@@ -84,26 +82,39 @@ class OffsetDecodeStream:
         return self._give(True)
 
     def _give(self, is_end: bool) -> str | None:
-        before = self._text(self.prefix_offset, self.read_offset)
-        text = self._text(self.prefix_offset, len(self.ids))
-        new = text[len(before) :]
-        if not new or (not is_end and text.endswith(_REPLACEMENT) and self._unfinished(self.prefix_offset)):
+        prefix, read, count = self.prefix_offset, self.read_offset, len(self.ids)
+        whole = self._text(prefix, count)
+        unfinished = self._unfinished(prefix, count, whole)
+        out = self._text(prefix, read)
+        unfinished_then = self._unfinished(prefix, read, out)
+        new = whole[len(out) - bool(unfinished_then) : len(whole) - bool(unfinished and not is_end)]
+        if not new:
             return None
-        self.prefix_offset, self.read_offset = self.read_offset, len(self.ids)
+        self.prefix_offset, self.read_offset = self._next_prefix(unfinished_then, whole), count
+        if is_end and unfinished:
+            self.prefix_offset = count  # or it would be told again
         return new
 
-    def _end_of_characters(self) -> int:
-        """After how many of the first ids no character is unfinished."""
-        end, left = len(self.ids), self._unfinished(0)
-        while left > 0:
-            end -= 1
-            left -= len(self._tokenizer.decode_bytes([self.ids[end]], self._skip_special_tokens))
-        return end
+    def _next_prefix(self, unfinished: int, whole: str) -> int:
+        """The last place that is no later than what was out, at which no character is cut.
 
-    def _unfinished(self, begin: int) -> int:
-        """How many bytes at the end are the beginning of a character: U+FFFD may also be text, or stand for a byte that
-        begins none."""
-        data = self._tokenizer.decode_bytes(self.ids[begin:], self._skip_special_tokens)[-_LONGEST_CHARACTER:]
+        ``unfinished``: how many bytes of a character were there at the end of that.  ``whole``: the text from the
+        present prefix on.
+        """
+        end = self.read_offset
+        while unfinished > 0:
+            end -= 1
+            unfinished -= len(self._tokenizer.decode_bytes([self.ids[end]], self._skip_special_tokens))
+        # The token that begins the character may also end another.
+        is_whole = end == self.read_offset or whole.startswith(self._text(self.prefix_offset, end))
+        return end if is_whole else self.prefix_offset
+
+    def _unfinished(self, begin: int, end: int, text: str) -> int:
+        """How many bytes at the end of a text are the beginning of a character: U+FFFD may also be text, or stand for
+        a byte that begins none."""
+        if not text.endswith(_REPLACEMENT):
+            return 0
+        data = self._tokenizer.decode_bytes(self.ids[begin:end], self._skip_special_tokens)[-_LONGEST_CHARACTER:]
         # A cut may leave the end of a character in front, which is as good as any other.
         return len(data) - utf_8_decode(data, "replace", False)[1]
 
