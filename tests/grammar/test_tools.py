@@ -1016,6 +1016,14 @@ def test_what_bare_arguments_cannot_say() -> None:
     refused({"a": strings}, "uniqueItems is not supported for items that have endlessly many values")
 
 
+@pytest.mark.parametrize("style", ["hermes", "qwen3"])
+def test_the_line_end_behind_a_call_may_be_missing(style: str) -> None:
+    call = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}</tool_call>'
+    for turn in (call, f"{call}\n{call}"):
+        assert fits(compiled(style), turn)
+        assert parse(turn, style).calls == [UTC] * turn.count("<tool_call>")
+
+
 @pytest.mark.parametrize(
     ("style", "bad", "good"),
     [
