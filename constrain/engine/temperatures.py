@@ -39,6 +39,8 @@ class Temperatures:
     def __init__(self, compiled: GrammarTables) -> None:
         self._compiled = compiled
         self._of_rule = dict(compiled.ir.temperatures)
+        # What is ignored is no part of the rule that it stands behind.
+        self._ignored = frozenset(compiled.ir.ignore)
         self._key: Any = None
         self._known: dict[int, float | None] = {}
 
@@ -65,7 +67,7 @@ class Temperatures:
             here = waiting.setdefault(earley_set, {}) or self._waiting(earley_set)
             waiting[earley_set] = here
             for lexeme, expression in members.tolist():
-                if np.any(get(FIRST_BYTES)[expression]):
+                if lexeme not in self._ignored and np.any(get(FIRST_BYTES)[expression]):
                     todo += here.get(~lexeme, ())
         found: float | None = None
         seen = set(todo)

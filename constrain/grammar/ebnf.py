@@ -142,6 +142,8 @@ class _EbnfReader(GbnfReader):
         **{char: char for char in "'/?^.*+(){}|$&~<>!=:;,@#%` "},
     }
     lines_end_rules = False
+    any_class = True
+    no_most = "-1"
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -117,11 +117,17 @@ class GbnfReader:
         What stands behind a backslash, and what it means.
     lines_end_rules : bool
         Whether a rule ends with its line, outside of parentheses and elsewhere than after ``::=`` and ``|``.
+    any_class : bool
+        Whether ``[^]`` is any character.
+    no_most : str
+        What may stand for the most where there is none, beside nothing.
     """
 
     names = _NAME
     escapes = ESCAPES
     lines_end_rules = True
+    any_class = False
+    no_most = ""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -302,6 +308,8 @@ class GbnfReader:
             self._at += 1
             self._skip_space(newlines=nested)
             high = self._count() if self._peek() in _DIGITS else None
+            if high is None and self._text.startswith(self.no_most, self._at):
+                self._at += len(self.no_most)
             self._skip_space(newlines=nested)
         if self._peek() != "}":
             raise self._unexpected('"," or "}"')
@@ -376,7 +384,7 @@ class GbnfReader:
                 raise self._error(f"the range {first!r}-{last!r} is in the wrong order", place)
             ranges.append((ord(first), ord(last)))
         self._at += 1
-        if not ranges:
+        if not ranges and not (negated and self.any_class):
             raise self._error("a character class without characters", begin)
         points = normalize(ranges)
         return Text(encode(negate(points) if negated else points))

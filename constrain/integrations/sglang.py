@@ -41,8 +41,8 @@ from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, words_f
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
+from constrain.integrations.request_grammars import ebnf_or_lark_grammar, structural_tag_grammar
 from constrain.integrations.request_matcher import matcher_within
-from constrain.integrations.structural_tags import structural_tag_grammar
 from constrain.limits import Deadline
 
 NAME = "constrain"
@@ -458,8 +458,8 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
         return self._compile("regex", key_string, lambda deadline: Grammar.from_regex(key_string, time_limit=deadline))
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
-        """The grammar of an EBNF."""
-        return self._compile("ebnf", key_string, lambda deadline: Grammar.from_ebnf(key_string, time_limit=deadline))
+        """The grammar of an EBNF, or of Lark's notation, which requests give in the same place."""
+        return self._compile("ebnf", key_string, lambda deadline: ebnf_or_lark_grammar(key_string, time_limit=deadline))
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
         """The grammar of a structural tag."""

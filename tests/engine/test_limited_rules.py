@@ -198,6 +198,15 @@ def test_an_end_may_be_missing():
     assert texts.take(b";").allowed() == {b">"}
 
 
+def test_what_is_behind_a_missing_end_is_closed_with_the_rule_around_it():
+    for attribute in ('suffix="!"', 'stop="!"'):
+        limited = f"b[max_tokens=1, {attribute}]: /x*/"
+        assert Texts(f'start: a "z"\na[max_tokens=1]: b | b "y"\n{limited}').take(b"x").allowed() == {b"z"}
+        # The rule around it may go on, or cannot end.
+        assert Texts(f'start: a "z"\na[max_tokens=2]: b | b "y"\n{limited}').take(b"x").allowed() == {b"y", b"z"}
+        assert Texts(f'start: a "z"\na[max_tokens=1]: b "y"\n{limited}').take(b"x").allowed() == {b"y"}
+
+
 def test_an_end_may_be_missing_only_where_the_whole_rule_before_it_is_complete():
     grammar = 'start: "<" r ">"\nr[max_tokens=2, stop="a!"]: /a*b?/'
     # Only "ba" would be without its end; "a" alone would fit, and the rule did not begin there.

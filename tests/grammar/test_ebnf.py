@@ -55,6 +55,16 @@ def test_escapes() -> None:
     assert language(r'root ::= "\/" [\-\]] "\?\x41\0"', "/-]?A\0", 5) == {"/-?A\0", "/]?A\0"}
 
 
+def test_any_character_and_no_most() -> None:
+    assert language('root ::= [^] "a"{1, -1}', "a\n", 3) == {"aa", "\na", "aaa", "\naa"}
+    for text in ("root ::= []", 'root ::= "a"{1,-2}', 'root ::= "a"{-1}'):
+        with pytest.raises(GrammarError):
+            Grammar.from_ebnf(text)
+    for text in ("root ::= [^]", 'root ::= "a"{1,-1}'):
+        with pytest.raises(GrammarError):
+            Grammar.from_gbnf(text)
+
+
 def test_regex() -> None:
     assert language(r'root ::= "x" Regex("[ab]{2}|c\\d+") "y"', "abcxy1", 4) == matches(
         r"x([ab]{2}|c\d+)y", "abcxy1", 4

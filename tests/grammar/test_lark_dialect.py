@@ -234,6 +234,14 @@ def test_json_inside() -> None:
     rejects('<{"a": 1 2}>', '<{"a": "1"}>', '<{" a": 1}>', '<{"a": 1}\n>', "<{}>")
 
 
+def test_any_json_inside() -> None:
+    accepts('start: "<" (%json true) ">"', "<1>", '<{"a": [null]}>')("<>", "<tru>")
+    with pytest.raises(GrammarError, match="line 1, column 8: in the schema, at #: nothing is valid"):
+        compiled("start: %json false")
+    with pytest.raises(GrammarError):
+        compiled("start: %json truth")
+
+
 def test_keys_in_json_inside_are_unique() -> None:
     rejects = accepts('start: %json {"type": "object"} "!"', '{"a": 1, "b": {"a": 2}}!')
     rejects('{"a": 1, "a": 2}!')

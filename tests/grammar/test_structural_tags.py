@@ -428,6 +428,18 @@ def test_members_with_and_without_a_name(any_order: bool) -> None:
             assert fits(grammar, text) == expected, text
 
 
+def test_names_of_cohere_are_escaped_text() -> None:
+    def member(name: str) -> str:
+        return f'<cofl:value name="{name}" type="json">1</cofl:value>'
+
+    schema = {"type": "object", "properties": {"a-b": {"type": "string"}}, "additionalProperties": {"type": "integer"}}
+    grammar = compiled({"type": "json_schema", "json_schema": schema, "style": "cohere_xml"})
+    for name in ("x", "x-y", "a.b", "0", "日本", "x y", "x=y", "it's", "a&amp;b", "&lt;&gt;", "&quot;"):
+        assert fits(grammar, member(name)), name
+    for name in ("", "a&b", "a<b", "a>b", "a&ampb", "a-b", "x\ny"):
+        assert not fits(grammar, member(name)), name
+
+
 def test_objects_that_name_members_have_no_others_unless_the_schema_says_so() -> None:
     def good(schema: Any, text: str) -> bool:
         return fits(compiled({"type": "json_schema", "json_schema": schema}), text)

@@ -1016,6 +1016,42 @@ def test_what_bare_arguments_cannot_say() -> None:
     refused({"a": strings}, "uniqueItems is not supported for items that have endlessly many values")
 
 
+@pytest.mark.parametrize("style", ["hermes", "qwen3"])
+def test_the_line_end_behind_a_call_may_be_missing(style: str) -> None:
+    call = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}</tool_call>'
+    for turn in (call, f"{call}\n{call}"):
+        assert fits(compiled(style), turn)
+        assert parse(turn, style).calls == [UTC] * turn.count("<tool_call>")
+
+
+@pytest.mark.parametrize(
+    ("style", "bad", "good"),
+    [
+        ("qwen3_coder", ["a>b"], ["a<b", 'a"b', ""]),
+        ("minimax_m2", ['a">b'], ['a"b', "a>b"]),
+        ("deepseek_v3.2", ['a" string="b'], ['a"b', "a>b"]),
+        ("glm4.5", ["a</arg_key>b"], ["a<b", "a>b"]),
+        ("kimi_k3", [], ['a" type="b', "a&b", "a>b"]),
+        ("cohere_xml", [], ['a" type="b', "a&b", "a<b>"]),
+        ("minimax_m3", ["a>b", "/a", "a<b"], ["a/b", 'a"b']),
+        ("gemma4", ["a,b", "", " a", "a "], ["a b", "a>b"]),
+    ],
+)
+def test_names_of_arguments_are_read_as_they_are_or_refused(style: str, bad: list[str], good: list[str]) -> None:
+    def grammar_with(name: str) -> constrain.Grammar:
+        parameters = {"type": "object", "properties": {name: {"type": "integer"}}, "required": [name]}
+        tool = {"name": "f", "parameters": parameters}
+        return constrain.Grammar.from_tools([tool], style=style, tool_choice="required", reasoning=False)
+
+    for name in bad:
+        with pytest.raises(SchemaError, match="is not supported in this style: it would be read as another"):
+            grammar_with(name)
+    for name in good:
+        matcher = constrain.Matcher(constrain.GrammarCompiler(BYTES).compile(grammar_with(name)))
+        turn = bytes(matcher.completion()).decode()
+        assert parse(turn, style, reasoning=False).calls[0].arguments == {name: 0}
+
+
 @pytest.mark.parametrize("style", ["cohere_xml", "minimax_m3_xml"])
 def test_unique_items_that_are_not_json(style: str) -> None:
     head, item, tail = {

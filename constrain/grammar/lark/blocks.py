@@ -14,7 +14,10 @@ from constrain.limits import spend
 SPECIAL = re.compile(r"<(?:\[[^\]<>\n]*\]|[^<>\s\[][^<>\s]*)>")
 """A token, by its name or its id."""
 
-_BEGIN = re.compile(r"%(json|structural_tag|regex|lark|llguidance|grammar_options)\b[ \t\r\n]*(?=\{)")
+_BEGIN = re.compile(
+    r"%(json(?=[ \t\r\n]+(?:true|false)\b)"
+    r"|(?:json|structural_tag|regex|lark|llguidance|grammar_options)(?=[ \t\r\n]*\{))[ \t\r\n]*"
+)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
 _REGEXP = re.compile(r"/(?:[^/\\\n]|\\.)+/")
 _COMMENT = re.compile(r"(?:#|//)[^\n]*")

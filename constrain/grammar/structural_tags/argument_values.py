@@ -57,8 +57,9 @@ _ANY_SPACE = byte_set(b" \t\n\r")
 _LINE_END = literal("\n")
 # What a name holds that the schema does not say, and has no pattern for.
 _IDENTIFIER = regex_code_points("[a-zA-Z_][a-zA-Z0-9_]*")
+_CONTROLS = ((0, 0x1F),)
 # These would end a name, in one style or another.
-_NO_NAME: CodePoints = normalize([(0, 0x1F), *((ord(each), ord(each)) for each in "<>\"&='")])
+_NO_NAME = "<>\"&='"
 
 
 class Names(Spelling):
@@ -66,9 +67,10 @@ class Names(Spelling):
 
     def __init__(self, style: ArgumentStyle) -> None:
         self._style = style
-        self._no_name = normalize([*_NO_NAME, *((ord(each), ord(each)) for each in style.reserved)])
+        excluded = "".join(style.escapes) if style.any_name else _NO_NAME + style.reserved
+        self._no_name = normalize([*_CONTROLS, *((ord(each), ord(each)) for each in excluded)])
         self.character = self.points(((0, 0x10FFFF),))
-        self.body = _IDENTIFIER
+        self.body = repeat(self.character, 1) if style.any_name else _IDENTIFIER
 
     @lru_cache(maxsize=1024)  # noqa: B019 (there are few, and they live as long as the module)
     def points(self, points: CodePoints) -> Regular:
@@ -82,7 +84,7 @@ class Names(Spelling):
     @lru_cache(maxsize=1024)  # noqa: B019
     def text(self, text: str) -> Regular:
         """Exactly this name."""
-        return literal("".join(self._style.escapes.get(character, character) for character in text))
+        return literal(self._style.write_name(text))
 
     def any_of(self, texts: tuple[str, ...]) -> Regular:
         """Exactly one of these names."""
@@ -252,9 +254,9 @@ class ArgumentWriter:
         value = self.value(handle)
         if value is None or name is None:
             return value
-        if any(each in name for each in self._style.reserved):
+        if not self._style.can_write_name(name):
             pointer = handle[0].pointer if handle else "#"
-            self.refuse(f"the name {name!r} is not supported in this style: none holds {self._style.reserved}", pointer)
+            self.refuse(f"the name {name!r} is not supported in this style: it would be read as another", pointer)
         if not self._style.after_end:
             return value
         return self.builder.sequence((value, self.builder.lexeme(literal(name + self._style.after_end), name)))

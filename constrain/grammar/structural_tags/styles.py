@@ -35,6 +35,8 @@ class ArgumentStyle:
         Whether a line end behind the opening, and one before the end, are no part of a string.
     escapes : dict of str to str
         How characters of a name are written that have a meaning otherwise.
+    any_name : bool
+        Whether a member that the schema does not name has any name, of at least one character; otherwise an identifier.
     before_item : str
         What stands before the opening of an item of an array.
     free_integer : str
@@ -62,6 +64,7 @@ class ArgumentStyle:
     gap_at: str = ""
     string_lines: bool = False
     escapes: Mapping[str, str] = field(default_factory=dict)
+    any_name: bool = False
     before_item: str = ""
     free_integer: str = ""
     after_item: str = ""
@@ -75,6 +78,20 @@ class ArgumentStyle:
         """What stands behind a value of a kind."""
         return self.ends.get(kind, self.end)
 
+    def write_name(self, name: str) -> str:
+        """A name as it is written."""
+        return "".join(self.escapes.get(character, character) for character in name)
+
+    def can_write_name(self, name: str) -> bool:
+        """Whether a reader finds a name that is written: it ends where its end stands, and begins no end of a value."""
+        written = self.write_name(name)
+        end = self.after_key.partition(self.gap_at)[0] if self.gap_at else self.after_key
+        if (written + end).find(end) < len(written) or (self.before_key + written).startswith(self.end):
+            return False
+        # Without a mark before it, a name is what stands between white space.
+        is_found = bool(self.before_key) or written == written.strip() != ""
+        return is_found and not any(character in written for character in self.reserved)
+
     def read_name(self, text: str) -> str:
         """The name that is written so."""
         back = {escape: character for character, escape in self.escapes.items()}
@@ -82,9 +99,9 @@ class ArgumentStyle:
 
     @property
     def reserved(self) -> str:
-        """Characters that would end a name, or begin one: no name holds them."""
+        """Characters that would end a name, or begin one: no name holds them as they are."""
         if not self.separator:
-            return ""
+            return "<" if self.nests else ""
         containers = ("object", "array")
         return self.separator + self.after_key + "".join(self.openings[kind] + self.ends[kind] for kind in containers)
 
@@ -132,6 +149,7 @@ STYLES: dict[str, ArgumentStyle] = {
         _named(_COHERE, '">'),
         "</cofl:value>",
         escapes={"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"},
+        any_name=True,
         before_item='<cofl:value type="',
         nests=True,
     ),

@@ -7,13 +7,8 @@ from collections.abc import Callable
 
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
-from constrain.integrations.structural_tags import structural_tag_grammar
+from constrain.integrations.request_grammars import ebnf_or_lark_grammar, structural_tag_grammar
 from constrain.limits import Deadline
-
-
-def is_ebnf(text: str) -> bool:
-    """Whether a grammar is EBNF, as vLLM decides it: a rule is defined by ``::=``, which Lark does not have."""
-    return any("::=" in line.split("#")[0].split("//")[0] for line in text.splitlines())
 
 
 def _json(spec: str, is_compact: bool, deadline: Deadline) -> Grammar:
@@ -29,18 +24,12 @@ def _choice(spec: str, is_compact: bool, deadline: Deadline) -> Grammar:
     return Grammar.from_choices(json.loads(spec), time_limit=deadline)
 
 
-def _grammar(spec: str, is_compact: bool, deadline: Deadline) -> Grammar:
-    if is_ebnf(spec):
-        return Grammar.from_ebnf(spec, time_limit=deadline)
-    return Grammar.from_lark(spec, time_limit=deadline)
-
-
 _MAKERS: dict[str, Callable[[str, bool, Deadline], Grammar]] = {
     "JSON": _json,
     "JSON_OBJECT": lambda spec, is_compact, deadline: _json('{"type": "object"}', is_compact, deadline),
     "REGEX": lambda spec, is_compact, deadline: Grammar.from_regex(spec, time_limit=deadline),
     "CHOICE": _choice,
-    "GRAMMAR": _grammar,
+    "GRAMMAR": lambda spec, is_compact, deadline: ebnf_or_lark_grammar(spec, time_limit=deadline),
     "STRUCTURAL_TAG": lambda spec, is_compact, deadline: structural_tag_grammar(spec, time_limit=deadline),
 }
 

@@ -293,11 +293,12 @@ class OpenRules:
                 other = replaced[earley_set] = self._without(earley_set, is_over)
             if other >= 0 and (lexer := self._lexer_without(earley_set, other, lexer_state, is_over)) != 0:
                 kept.append((other, lexer))
-        for instance in cut:
-            behind = self._behind(instance)
-            if behind is not None:
-                accepts |= behind[1]
-                kept += behind[0]
+        behind, ends = self._behind_all(cut, is_over)
+        if not (kept or accepts or behind or ends):
+            # The rule around one that is cut cannot end there.
+            behind, ends = self._behind_all(cut, lambda instance: False)
+        accepts |= ends
+        kept += behind
         if not kept and not accepts:
             return state, {}
         found = self._plant(STATE, accepts, kept)
@@ -331,8 +332,20 @@ class OpenRules:
             return lexer_state
         return self._plant(LEXER_STATE, 0, left) if left else 0
 
-    def _behind(self, instance: Instance) -> tuple[list[tuple[int, int]], int] | None:
-        """The configurations behind an instance that ends here, and whether the text may end; None if not known."""
+    def _behind_all(
+        self, cut: Iterable[Instance], is_over: Callable[[Instance], bool]
+    ) -> tuple[list[tuple[int, int]], int]:
+        """The configurations behind instances that end here, but for what is closed, and whether the text may end."""
+        found: list[tuple[int, int]] = []
+        accepts = 0
+        for instance in cut:
+            behind, ends = self._behind(instance, is_over)
+            found += behind
+            accepts |= ends
+        return found, accepts
+
+    def _behind(self, instance: Instance, is_over: Callable[[Instance], bool]) -> tuple[list[tuple[int, int]], int]:
+        """The same for one instance; nothing where it is not known."""
         symbols, left, nullable_rest = self._get(t.SYMBOLS), self._get(t.DOT_LEFT), self._get(t.NULLABLE_REST)
         index, origin = instance
         todo = [(self.limits[index].symbol, origin)]
@@ -345,8 +358,8 @@ class OpenRules:
             for dot, above in self.waiting(began).get(rule, ()):
                 symbol = int(symbols[dot + 1])
                 if BRANCH <= symbol < END:
-                    return None
-                if symbol != END:
+                    return [], 0
+                if symbol != END and not self._is_closed((dot + 1, above), is_over):
                     items.add((dot + 1, above))
                 parent = int(left[dot]), above
                 if nullable_rest[dot + 1] and parent not in seen:

@@ -5,7 +5,7 @@ from constrain.grammar.tools.style import ToolStyle
 STYLE = ToolStyle(
     name="hermes",
     forms=(('<tool_call>\n{"name": "', '", "arguments": '),),
-    ends=("}\n</tool_call>",),
+    ends=("}\n</tool_call>", "}</tool_call>"),
     trigger="<tool_call>",
     notes="Hermes 2 Pro and 3, Qwen 2.5",
 )
