@@ -225,7 +225,7 @@ class Matcher(Cursor):
 
         Notes
         -----
-        After an end token has been accepted no token is allowed.
+        After an end token has been accepted no token is allowed.  After an exception the row may hold anything.
         """
         if mask is self._checked and type(index) is int and mask.flags.writeable:
             # Nearly every time it is the array of the time before, and this is all that there is to do; another call
