@@ -5,6 +5,7 @@ Whether a schema allows anything but some given values is answered by one value 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal, localcontext
@@ -160,7 +161,7 @@ class FewValues:
         last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
         lists: list[list[Instance]] = []
         known: dict[tuple[Handle, int], list[Instance]] = {}
-        new: set[Instance] = set()
+        alike: Counter[Handle] = Counter()
         found: list[Instance] = []
         for length in range(last + 1):
             if length >= low:
@@ -180,9 +181,9 @@ class FewValues:
             if not lists[-1]:
                 break
             if node.unique is not None:
-                # There are no more items than different values.
-                new.update(each for each in lists[-1] if each not in items)
-                if len(new) < len(lists):
+                # There are no more items of a schema than different values.
+                alike[key[0]] += 1
+                if sum(each not in items for each in lists[-1]) < alike[key[0]]:
                     break
         return found
 
