@@ -113,7 +113,10 @@ def test_a_string_that_may_be_none_is_looked_at_once_and_shortly(monkeypatch: py
         ({}, {"minItems": 6}),
         ({"minItems": 6}, {"uniqueItems": False, "minItems": 6}),
         (
-            {"prefixItems": [{"type": "array", "prefixItems": [{"enum": [1, "a"]}], "uniqueItems": True}], "minItems": 6},
+            {
+                "prefixItems": [{"type": "array", "prefixItems": [{"enum": [1, "a"]}], "uniqueItems": True}],
+                "minItems": 6,
+            },
             {"uniqueItems": False, "minItems": 2, "maxItems": 4},
         ),
     ],
