@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -103,3 +104,26 @@ def test_a_string_that_may_be_none_is_looked_at_once_and_shortly(monkeypatch: py
     constrain.Grammar.from_json_schema(schema)
     assert len(asked) == 1
     assert asked[0] < 10_000
+
+
+@pytest.mark.parametrize(
+    ("items", "inner"),
+    [
+        ({"minItems": 4, "maxItems": 4}, {"prefixItems": [{"const": None}, {"const": ""}], "minItems": 2}),
+        ({}, {"minItems": 6}),
+        ({"minItems": 6}, {"uniqueItems": False, "minItems": 6}),
+        (
+            {
+                "prefixItems": [{"type": "array", "prefixItems": [{"enum": [1, "a"]}], "uniqueItems": True}],
+                "minItems": 6,
+            },
+            {"uniqueItems": False, "minItems": 2, "maxItems": 4},
+        ),
+    ],
+)
+def test_values_within_values_of_their_own_kind_are_looked_for_once(items: Any, inner: Any) -> None:
+    """Took all the steps that a reading may take, up to 75 seconds: each level asked for the next ones again."""
+    node = {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/z"}, {"type": "boolean"}]}, "uniqueItems": True}
+    inner = {"type": "array", "items": {"$ref": "#"}, "uniqueItems": True, **inner}
+    with pytest.raises(LimitError, match="not clear after 40 levels"):
+        constrain.Grammar.from_json_schema({**node, **items, "$defs": {"z": inner}})

@@ -656,6 +656,22 @@ def test_white_space_in_arrays_and_objects_of_a_style_stands_everywhere_and_is_c
 
 
 @pytest.mark.parametrize("any_order", [False, True])
+@pytest.mark.parametrize(
+    ("style", "begin"),
+    [("gemma4", "{a:1"), ("qwen_xml", "<parameter=a>1"), ("glm_xml", "<arg_key>a</arg_key><arg_value>1")],
+)
+def test_names_that_a_style_cannot_write_are_no_keys(style: str, begin: str, any_order: bool) -> None:
+    """Behind the first of two members nothing went on: the second name could not be written."""
+    schema = {"type": "object", "patternProperties": {"^[a<>]$": {"const": 1}}, "additionalProperties": False}
+    format = {"type": "json_schema", "json_schema": schema, "style": style, "any_order": any_order}
+    assert begins(compiled({"type": "structural_tag", "format": format}), begin)
+    for more, excludes in (({}, []), ({"patternProperties": {"^(a|xyz)$": {"const": 1}}}, ["yz"])):
+        both = {**format, "json_schema": {**schema, **more, "minProperties": 2}, "excludes": excludes}
+        with pytest.raises(SchemaError, match="only 1 names for minProperties 2"):
+            compiled({"type": "structural_tag", "format": both})
+
+
+@pytest.mark.parametrize("any_order", [False, True])
 @pytest.mark.parametrize("style", [style for style in WRITTEN if style != "minimax_m3_xml"])
 def test_members_without_a_name_come_once_in_every_style(style: str, any_order: bool) -> None:
     schema = {**ARGUMENTS, "properties": {"city": {"type": "string"}}, "additionalProperties": {"type": "integer"}}

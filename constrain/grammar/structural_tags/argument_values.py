@@ -7,20 +7,22 @@ Which members there are, in which order, and that none comes twice, is up to the
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from constrain.errors import SchemaError
 from constrain.grammar.ir import GrammarBuilder, Symbol
-from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.document.places import Handle, Never
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Spell
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
-from constrain.grammar.json_schema.lexical.texts import is_regular, plain
+from constrain.grammar.json_schema.lexical.texts import Text, Words, every, is_regular, pattern_text, plain, without
 from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import (
     ArrayNode,
     Conflict,
+    KeyRule,
     Node,
     Normal,
     NumberNode,
@@ -95,6 +97,26 @@ class Names(Spelling):
         return self._style.read_name(text)
 
 
+@lru_cache(maxsize=64)
+def _unwritable_names(style_name: str, excludes: tuple[str, ...]) -> Text:
+    """The names that hold a character that names cannot hold, or a text that nothing may hold as it is written."""
+    style = STYLES[style_name]
+
+    def is_writable(point: int) -> bool:
+        escape = style.escapes.get(chr(point))
+        return escape is not None and not any(each in escape for each in excludes)
+
+    points = normalize([*_NO_NAME, *((ord(each), ord(each)) for each in style.reserved)])
+    bad = [point for first, last in points for point in range(first, last + 1) if not is_writable(point)]
+    texts = [f"[{''.join(map(_escaped, bad))}]", *("".join(map(_escaped, map(ord, each))) for each in excludes)]
+    return pattern_text("|".join(texts))
+
+
+def _escaped(point: int) -> str:
+    """A character in a pattern."""
+    return f"\\u{{{point:x}}}"
+
+
 class ArgumentLayout(Layout):
     """How the members of an object, or the items of an array, stand one after the other.
 
@@ -164,7 +186,8 @@ class ArgumentWriter:
         tokens: tuple[str, ...] = (),
     ) -> None:
         self._writer = writer
-        self._style = style = STYLES[style_name]
+        self._style_name, self._style = style_name, STYLES[style_name]
+        style = self._style
         self._space = EPSILON if style.separator else space
         self._excludes = excludes
         self.builder: GrammarBuilder = writer.builder
@@ -206,13 +229,23 @@ class ArgumentWriter:
             tails = array_tails(self, node)
         else:
             self._prefix = ""
-            tails = object_tails(self, node)
+            tails = object_tails(self, self._with_writable_names(node))
         self._prefix = prefix
         if isinstance(tails, Conflict):
             self._writer.note_dead(symbol, tails)
             return
         for tail in tails:
             self.builder.add(symbol, (*tail, *self._gap))
+
+    def _with_writable_names(self, node: ObjectNode) -> ObjectNode:
+        """An object without the names that patterns allow and the style cannot write: they are no keys to count on."""
+        if not node.rules and not node.some:
+            return node
+        keys = _unwritable_names(self._style_name, self._excludes)
+        if node.required:
+            keys = every(keys, without(Words(frozenset(filter(is_text, node.required)))))
+        never = Never(node.pointer, "names of arguments hold no marks of their style").handle
+        return replace(node, rules=(*node.rules, KeyRule(keys, never)))
 
     # -- the context of objects and arrays ---------------------------------------------------------
 

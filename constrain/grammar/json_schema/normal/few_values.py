@@ -5,6 +5,7 @@ Whether a schema allows anything but some given values is answered by one value 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal, localcontext
@@ -69,6 +70,8 @@ class FewValues:
         self._normal = normal
         self._other_keys = other_keys
         self._known: dict[tuple[Handle, int], list[Instance]] = {}
+        # What there is of a part to a depth, and whether it was cut off there: recursion asks for it again and again.
+        self._known_to: dict[tuple[Handle, int, int], tuple[list[Instance], bool]] = {}
         self._was_cut = False
 
     def of(self, handle: Handle, most: int) -> list[Instance]:
@@ -108,6 +111,17 @@ class FewValues:
         raise LimitError(f"whether there are enough different values is not clear after {_MOST_DEPTH} levels")
 
     def _of_handle(self, handle: Handle, most: int, depth: int) -> list[Instance]:
+        key = handle, most, depth
+        if key not in self._known_to:
+            outer, self._was_cut = self._was_cut, False
+            values = self._of_nodes(handle, most, depth)
+            self._known_to[key] = values, self._was_cut
+            self._was_cut |= outer
+        values, was_cut = self._known_to[key]
+        self._was_cut |= was_cut
+        return values
+
+    def _of_nodes(self, handle: Handle, most: int, depth: int) -> list[Instance]:
         found: dict[Instance, None] = {}
         for node in self._normal(handle).nodes:
             found.update(dict.fromkeys(self._of_node(node, most, depth)))
@@ -147,6 +161,7 @@ class FewValues:
         last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
         lists: list[list[Instance]] = []
         known: dict[tuple[Handle, int], list[Instance]] = {}
+        alike: Counter[Handle] = Counter()
         found: list[Instance] = []
         for length in range(last + 1):
             if length >= low:
@@ -165,6 +180,11 @@ class FewValues:
             lists.append(known[key])
             if not lists[-1]:
                 break
+            if node.unique is not None:
+                # There are no more items of a schema than different values.
+                alike[key[0]] += 1
+                if sum(each not in items for each in lists[-1]) < alike[key[0]]:
+                    break
         return found
 
     def _of_members(

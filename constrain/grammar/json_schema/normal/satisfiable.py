@@ -7,25 +7,30 @@ value there can never be is none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.places import Handle, conjunction
-from constrain.grammar.json_schema.lexical.texts import Text, has_example
-from constrain.grammar.json_schema.normal.few_values import few_words
+from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.lexical.texts import Text, contains, has_example
+from constrain.grammar.json_schema.normal.counted_items import ways
+from constrain.grammar.json_schema.normal.few_values import FewValues, few_words
 from constrain.grammar.json_schema.normal.intersect import element, member
-from constrain.grammar.json_schema.normal.key_classes import count_keys, key_classes
+from constrain.grammar.json_schema.normal.key_classes import count_keys, key_classes, other_classes
 from constrain.grammar.json_schema.normal.nodes import (
     ArrayNode,
-    Contains,
+    KeyRule,
     Node,
     Normal,
+    NumberNode,
     ObjectNode,
     StringNode,
     text_of,
 )
 
 _MOST_ITEMS = 100
+_MOST_STATES = 500
 _MOST_HANDLES = 500
 _SHORT_LOOK = 4_000
 
@@ -37,6 +42,7 @@ def may_have_value(normal: Callable[[Handle], Normal], handle: Handle) -> bool:
     shown what they are made of, round by round.
     """
     found: set[Handle] = set()
+    few = FewValues(normal, other_classes)
     grew = True
     while grew and handle and handle not in found:
         grew = False
@@ -47,10 +53,13 @@ def may_have_value(normal: Callable[[Handle], Normal], handle: Handle) -> bool:
             def has(part: Handle, missing: list[Handle] = missing) -> bool:
                 if not part or part in found:
                     return True
+                if part[0].negation == ():
+                    # Nothing: each one is a place of its own.
+                    return False
                 missing.append(part)
                 return False
 
-            if any(_holds(node, has) for node in normal(todo[-1]).nodes):
+            if any(_holds(node, has, few) for node in normal(todo[-1]).nodes):
                 found.add(todo.pop())
                 grew = True
                 continue
@@ -64,25 +73,86 @@ def may_have_value(normal: Callable[[Handle], Normal], handle: Handle) -> bool:
     return not handle or handle in found
 
 
-def _holds(node: Node, has: Callable[[Handle], bool]) -> bool:
+def _holds(node: Node, has: Callable[[Handle], bool], few: FewValues) -> bool:
     """Whether a node has a value, given which handles have one."""
     if isinstance(node, StringNode) and node.values is None:
         return not node.terms or _may_have_word(text_of(node))
+    if isinstance(node, NumberNode):
+        return _may_have_values(few, node, 1)
     if isinstance(node, ObjectNode):
-        return all(has(member(node, name)) for name in node.required) and _has_enough_keys(node, has)
-    if isinstance(node, ArrayNode):
-        count = 0 if node.low is None else min(node.low.value, len(node.prefix) + 1, _MOST_ITEMS)
-        return all(has(element(node, index)) for index in range(count)) and all(
-            _has_item(node, each, has) for each in node.contains if each.low > 0
+        return (
+            all(has(member(node, name)) for name in node.required)
+            and _has_enough_keys(node, has)
+            and all(_has_member(node, rule, index, has) for index, rule in enumerate(node.some))
         )
+    if isinstance(node, ArrayNode):
+        return _has_items(node, has) and _has_repeated_item(node, has) and _has_different_items(node, few)
     return True
 
 
-def _has_item(node: ArrayNode, each: Contains, has: Callable[[Handle], bool]) -> bool:
-    """Whether some item can be what the array must contain."""
-    rest = max(len(node.prefix), each.start)
-    places = [place for place in range(each.start, rest + 1) if node.high is None or place < node.high.value]
-    return any(has(conjunction(element(node, place), each.item)) for place in places)
+def _has_items(node: ArrayNode, has: Callable[[Handle], bool]) -> bool:
+    """Whether there are as many items as an array must have, also of those that it must contain."""
+    low = 0 if node.low is None else min(node.low.value, _MOST_ITEMS)
+    counted = replace(node, contains=tuple(each for each in node.contains if each.low > 0 or each.high is not None))
+    # From there on all items are alike, and one more is no nearer to the end.
+    enough = max(low, len(node.prefix) + 1, *(each.start + 1 for each in counted.contains), 0)
+    start = 0, (0,) * len(counted.contains)
+    todo, seen = [start], {start}
+    for index, counts in todo:
+        if index >= low and all(count >= each.low for count, each in zip(counts, counted.contains, strict=True)):
+            return True
+        if node.high is not None and index >= node.high.value:
+            continue
+        for handle, after in ways(counted, index, counts):
+            then = (index + 1 if node.high is not None else min(index + 1, enough), after)
+            if then not in seen and has(handle):
+                seen.add(then)
+                todo.append(then)
+        if len(seen) > _MOST_STATES:
+            return True
+    return False
+
+
+def _has_repeated_item(node: ArrayNode, has: Callable[[Handle], bool]) -> bool:
+    """Whether two items can be the same, if they must."""
+    if node.repeated is None:
+        return True
+    # All items behind the prefix are alike, and there may be two of these.
+    last = len(node.prefix) + 2 if node.high is None else min(node.high.value, len(node.prefix) + 2)
+    return any(has(conjunction(element(node, one), element(node, two))) for two in range(last) for one in range(two))
+
+
+def _has_different_items(node: ArrayNode, few: FewValues) -> bool:
+    """Whether there are as many different items as an array must have, if they must be different."""
+    if node.unique is None or node.low is None or node.low.value < 2:
+        return True
+    if node.prefix and node.low.value <= _MOST_ITEMS:
+        return _may_have_values(few, node, 1)
+    return _may_have_values(few, node.items, node.low.value - len(node.prefix))
+
+
+def _may_have_values(few: FewValues, whole: Handle | Node, count: int) -> bool:
+    """Whether there are so many different values; True where that is not clear."""
+    try:
+        return len(few.of_node(whole, count) if isinstance(whole, Node) else few.of(whole, count)) >= count
+    except LimitError:
+        return True
+
+
+def _has_member(node: ObjectNode, rule: KeyRule, index: int, has: Callable[[Handle], bool]) -> bool:
+    """Whether some member can be what a rule of ``some`` demands; True where that is not clear."""
+    is_full = node.high is not None and node.high.value <= len(node.required)
+    names = node.required if is_full else {**node.properties, **node.required}
+    named = (name for name in names if is_text(name) and contains(rule.keys, name))
+    if any(has(conjunction(member(node, name), rule.value)) for name in named):
+        return True
+    try:
+        return not is_full and any(
+            index in meets and has(conjunction(handle, rule.value)) and count_keys(keys, 1) > 0
+            for keys, handle, meets in key_classes(node)
+        )
+    except LimitError:
+        return True
 
 
 def _has_enough_keys(node: ObjectNode, has: Callable[[Handle], bool]) -> bool:

@@ -13,6 +13,7 @@ from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
+from constrain.grammar.json_schema.normal.counted_items import choices_of
 from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
 from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.key_classes import other_classes
@@ -32,7 +33,6 @@ from constrain.grammar.json_schema.text_dependent.unique_items import (
     MAX_SCARCE,
     UniqueItems,
     can_be_different,
-    choices_of,
 )
 from constrain.grammar.json_schema.writing.context import Context, Right, Symbols, nothing
 from constrain.grammar.json_schema.writing.scalars import is_regular_number

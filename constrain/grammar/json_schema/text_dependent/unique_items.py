@@ -5,19 +5,19 @@ What an item is becomes known as the text is written, so the place behind a comm
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterator
-from itertools import product
+from collections.abc import Container, Hashable
 from typing import NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE
-from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
+from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal.counted_items import ways
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.key_classes import other_classes
-from constrain.grammar.json_schema.normal.nodes import ArrayNode, Contains, StringNode
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, StringNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
 from constrain.grammar.persistent import PersistentSet
@@ -29,34 +29,9 @@ from constrain.grammar.rules_on_demand import (
     TextBefore,
     UnfoldedAutomata,
 )
-from constrain.limits import spend
 
 MAX_SCARCE = 64
 """An item of a prefix with fewer values than this may find them used up by others."""
-
-
-def choices_of(each: Contains, index: int, count: int) -> tuple[tuple[Handle, int], ...]:
-    """What an item may be for the sake of one ``contains``, with what it adds to the count."""
-    if index < each.start or (each.high is None and count >= each.low):
-        return (((), 0),)
-    if each.high is None:
-        # Not to count an item that would is no fault: there only have to be enough.
-        return ((), 0), (each.item, 1)
-    if count >= each.high:
-        return ((negate(each.item), 0),)
-    return (negate(each.item), 0), (each.item, 1)
-
-
-def ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
-    """What the next item may be, with the counts after it."""
-    base = element(node, index)
-    choices = [choices_of(each, index, count) for each, count in zip(node.contains, counts, strict=True)]
-    for chosen in product(*choices):
-        spend()
-        handle = base
-        for part, _ in chosen:
-            handle = conjunction(handle, part)
-        yield handle, tuple(count + step for count, (_, step) in zip(counts, chosen, strict=True))
 
 
 def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, items: Container[Instance]) -> bool:
