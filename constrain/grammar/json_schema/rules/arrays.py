@@ -15,7 +15,7 @@ from constrain.grammar.json_schema.document.places import Handle, conjunction, n
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal.counted_items import choices_of
 from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
-from constrain.grammar.json_schema.normal.intersect import element
+from constrain.grammar.json_schema.normal.intersect import element, number_fits
 from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import (
     ArrayNode,
@@ -355,7 +355,9 @@ def _values(context: Context, handle: Handle, unique: bool) -> Iterator[tuple[Ha
             yield None, symbol
         return
     for node in context.normal(handle).nodes:
-        for key, one in _singles(node) or ():
+        singles = _singles(node)
+        assert singles is not None  # as of the items themselves
+        for key, one in singles:
             symbol = context.scalar(one)
             if symbol is not None:
                 yield key, symbol
@@ -392,15 +394,11 @@ def _singles(node: Node) -> list[tuple[Hashable, Node]] | None:
     if isinstance(node, NumberNode):
         values = node.values
         if values is None and node.form is not NumberForm.ANY and node.low is not None and node.high is not None:
-            if node.excluded or node.divisors or node.not_divisors or node.has_fraction:
-                return None
             first = int(node.low.value.to_integral_value(ROUND_CEILING))
             last = int(node.high.value.to_integral_value(ROUND_FLOOR))
             if last - first > MAX_UNIQUE:
                 return None
-            first += node.low.is_open and node.low.value == first
-            last -= node.high.is_open and node.high.value == last
-            values = tuple(map(Decimal, range(first, last + 1)))
+            values = tuple(value for value in map(Decimal, range(first, last + 1)) if number_fits(value, node))
         if values is not None and len(values) <= MAX_UNIQUE:
             return [(("number", value.normalize()), single_number(node, value)) for value in values]
     return None
