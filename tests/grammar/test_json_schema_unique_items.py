@@ -431,18 +431,18 @@ BOOLEAN = {"type": "boolean"}
 
 @pytest.mark.parametrize(
     "contains",
-    [{"not": {"const": 3}}, {"multipleOf": 2}, {"not": {"multipleOf": 2}}, {"minimum": 3}, {"enum": [2, 5, 7]}],
+    [{"not": {"const": 3}}, {"multipleOf": 2}, {"not": {"multipleOf": 2}}, {"minimum": 3}, {"enum": [2, 4, 7]}],
     ids=str,
 )
 @pytest.mark.parametrize("least", [1, 2])
 @pytest.mark.parametrize("prefix", [[], [{"const": 1}], [{"enum": [1, 3]}]], ids=str)
 def test_contains_numbers_of_a_range(contains: Any, least: int, prefix: Any) -> None:
     """Those of a range with a multiple, or without some numbers, were no items that ``contains`` could count."""
-    schema = {"type": "array", "items": {"type": "integer", "minimum": 2, "maximum": 4}, "uniqueItems": True}
+    schema = {"type": "array", "items": {"type": "integer", "minimum": 2, "maximum": 5}, "uniqueItems": True}
     schema |= {"contains": contains, "minContains": least, **({"prefixItems": prefix} if prefix else {})}
     grammar, judge = compiled(schema), jsonschema.Draft202012Validator(schema)
-    for size in range(5):
-        for items in itertools.product(range(1, 5), repeat=size):
+    for size in range(4):
+        for items in itertools.product(range(1, 6), repeat=size):
             text = json.dumps(list(items))
             assert fits(grammar, text) == judge.is_valid(list(items)), text
 
