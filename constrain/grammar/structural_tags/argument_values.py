@@ -64,13 +64,18 @@ _CONTROLS = ((0, 0x1F),)
 _NO_NAME = "<>\"&='"
 
 
+def _marks_of(style: ArgumentStyle) -> CodePoints:
+    """The characters that no name holds as they are."""
+    marks = "".join(style.escapes) if style.any_name else _NO_NAME + style.reserved
+    return normalize([*_CONTROLS, *((ord(each), ord(each)) for each in marks)])
+
+
 class Names(Spelling):
     """How names are written: with the characters of a style that have a meaning otherwise escaped."""
 
     def __init__(self, style: ArgumentStyle) -> None:
         self._style = style
-        excluded = "".join(style.escapes) if style.any_name else _NO_NAME + style.reserved
-        self._no_name = normalize([*_CONTROLS, *((ord(each), ord(each)) for each in excluded)])
+        self._no_name = _marks_of(style)
         self.character = self.points(((0, 0x10FFFF),))
         self.body = repeat(self.character, 1) if style.any_name else _IDENTIFIER
 
@@ -106,8 +111,7 @@ def _unwritable_names(style_name: str, excludes: tuple[str, ...]) -> Text:
         escape = style.escapes.get(chr(point))
         return escape is not None and not any(each in escape for each in excludes)
 
-    points = normalize([*_NO_NAME, *((ord(each), ord(each)) for each in style.reserved)])
-    bad = [point for first, last in points for point in range(first, last + 1) if not is_writable(point)]
+    bad = [point for first, last in _marks_of(style) for point in range(first, last + 1) if not is_writable(point)]
     texts = [f"[{''.join(map(_escaped, bad))}]", *("".join(map(_escaped, map(ord, each))) for each in excludes)]
     return pattern_text("|".join(texts))
 
