@@ -227,6 +227,34 @@ def test_what_is_known_of_a_batch_ends_with_any_of_its_matchers(vocabulary: cons
     assert constrain.accept_token_batch([first, others[-1]], [ord("["), TOKENS.index(b'":')]) == [True, True]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_while_masks_are_made(
+    vocabulary: constrain.Vocabulary, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grammars = [compile_pairs(vocabulary, b"n%d" % index) for index in range(3)]
+    matchers = [constrain.Matcher(grammars[index % 3]) for index in range(6)]
+    write = batches.write_masks
+
+    def interrupt(*args: Any) -> int:
+        missing: int = write(*args)
+        if args[3] != batches.KNOWN:
+            raise KeyboardInterrupt
+        return missing
+
+    mask = constrain.allocate_token_bitmask(6, vocabulary.size)
+    monkeypatch.setattr(batches, "write_masks", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
+    monkeypatch.undo()
+    assert not any(compiled.lock._is_owned() for compiled in grammars)
+    made = [compiled.tables_made for compiled in grammars]
+    constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
+    assert [compiled.tables_made for compiled in grammars] == [number + 1 for number in made], "tables are in doubt"
+    expected = mask.copy()
+    constrain.Matcher(compile_pairs(vocabulary, b"a")).fill_next_token_bitmask(expected)
+    assert (mask == expected[0]).all()
+
+
 def test_one_batch_after_the_other(vocabulary: constrain.Vocabulary) -> None:
     """They begin with the same matcher, or with forks of it."""
     first, second, third = (constrain.Matcher(compile_pairs(vocabulary, name)) for name in (b"a", b"b", b"c"))
