@@ -17,7 +17,7 @@ from forks import child_does
 
 import constrain
 from constrain.engine import matcher as matcher_module
-from constrain.engine.masks import batches
+from constrain.engine.masks import batches, known_batches
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import byte_range, concat, literal, repeat
 
@@ -216,7 +216,7 @@ def test_what_is_known_of_a_batch_ends_with_any_of_its_matchers(vocabulary: cons
     constrain.fill_next_token_bitmask_batch([first, second], mask)
     address, dropped = id(second), weakref.ref(grammars[1])
     del second, grammars[1]
-    others = []
+    others: list[constrain.Matcher] = []
     while not others or (id(others[-1]) != address and len(others) < 100):
         others.append(constrain.Matcher(grammars[1]))
         assert others[-1].accept_bytes(b'{"c')
@@ -233,11 +233,11 @@ def test_an_interrupt_while_masks_are_made(
 ) -> None:
     grammars = [compile_pairs(vocabulary, b"n%d" % index) for index in range(3)]
     matchers = [constrain.Matcher(grammars[index % 3]) for index in range(6)]
-    write = batches.write_masks
+    write = known_batches.write_masks
 
     def interrupt(*args: Any) -> int:
         missing: int = write(*args)
-        if args[3] != batches.KNOWN:
+        if args[3] != known_batches.KNOWN:
             raise KeyboardInterrupt
         return missing
 
