@@ -232,9 +232,9 @@ class _Metrics(Instruments):
         return write
 
     def _known(self, original: Any) -> Any:
-        def fill_known(sequences: list[Matcher], *args: Any) -> list[int]:
-            missing: list[int] = original(sequences, *args)
-            self.masks.labels("known").inc(len(sequences) - len(missing))
+        def fill_known(contexts: Any, *args: Any) -> Any:
+            missing = original(contexts, *args)
+            self.masks.labels("known").inc(len(contexts) - len(missing))
             self.masks.labels("new").inc(len(missing))
             return missing
 

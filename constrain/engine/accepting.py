@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,9 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import NOTE
 from constrain.engine.cursor import ALWAYS_ASKS_AT, NO_COMPANION_AT, Saved
 from constrain.engine.history import BEFORE
-from constrain.engine.masks.batches import check_matchers, contexts_of, hold_locks, list_matchers
+from constrain.engine.masks.batches import hold_locks
 from constrain.engine.masks.known_batches import push_tokens
+from constrain.engine.masks.members import Int64Array, Members, list_matchers, members_of
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.companions import NO_COMPANION, STATE_BITS, WITHOUT_QUESTION, WORD_SHIFT
 from constrain.engine.parser.configurations import ENDED, LOST
@@ -50,27 +52,37 @@ def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | N
     compiled grammars may.
     """
     sequences = list_matchers(matchers)
-    grammars = check_matchers(sequences)
+    members = members_of(sequences)
     ids = token_ids.tolist() if isinstance(token_ids, np.ndarray) else list(token_ids)
     if len(ids) != len(sequences):
         raise ConstrainError(f"there are {len(ids)} tokens for {len(sequences)} matchers")
-    if len(set(sequences)) < len(sequences):
+    if not members.are_distinct:
         raise ConstrainError("a matcher is in the batch twice")
     if not sequences:
         return []
-    size = sequences[0]._size
-    if set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) >= size:
-        ids = [sequences[0]._checked_token(token) for token in ids]
+    tokens = _checked(ids, sequences[0])
     before = [matcher._steps for matcher in sequences]
     try:
-        taken, others = hold_locks(grammars, lambda busy: _take_together(sequences, grammars, ids, busy))
+        taken, others = hold_locks(members.distinct, lambda busy: _take_together(sequences, members, tokens, busy))
         for position in others:
-            taken[position] = sequences[position].accept_token(ids[position])
+            taken[position] = sequences[position].accept_token(int(tokens[position]))
     except BaseException:
         for matcher, steps in zip(sequences, before, strict=True):
             _restore(matcher, steps)
         raise
     return taken
+
+
+def _checked(ids: list[Any], matcher: Matcher) -> Int64Array:
+    """Some tokens as int64[n].  Raises ConstrainError if one is no integer, or out of range."""
+    try:
+        tokens = np.array(ids)
+    except ValueError:
+        tokens = np.empty(0)
+    # Negative ones are large without a sign.
+    if tokens.dtype != np.int64 or tokens.ndim != 1 or tokens.view(np.uint64).max() >= matcher._size:
+        tokens = np.array([matcher._checked_token(token) for token in ids], np.int64)
+    return tokens
 
 
 def _restore(matcher: Matcher, steps: int) -> None:
@@ -83,7 +95,7 @@ def _restore(matcher: Matcher, steps: int) -> None:
 
 
 def _take_together(
-    matchers: list[Matcher], grammars: list[CompiledGrammar], tokens: list[int], busy: set[CompiledGrammar]
+    matchers: list[Matcher], members: Members, tokens: Int64Array, busy: set[CompiledGrammar]
 ) -> tuple[list[bool], list[int]]:
     """Take the steps about which nobody has to be asked, under the locks of all grammars but busy ones.
 
@@ -92,39 +104,32 @@ def _take_together(
     count = len(matchers)
     states = [matcher._state for matcher in matchers]
     companions = [matcher._companion_at for matcher in matchers]
-    kinds = [matcher._kinds[token] for matcher, token in zip(matchers, tokens, strict=True)]
     # In place of the state of one that is to be asked: none is known there.
-    if any(kinds):
-        # The token is not one of text.
-        states = [LOST if kind else state for kind, state in zip(kinds, states, strict=True)]
+    for position in _not_of_text(matchers, members, tokens):
+        states[position] = LOST
     if ALWAYS_ASKS_AT in companions:
         for position, matcher in enumerate(matchers):
-            if matcher._asking and grammars[position] not in busy:
+            if matcher._asking and members.grammars[position] not in busy:
                 if matcher._is_unasked():
                     companions[position] = matcher._unasked_companion_at
                 else:
                     states[position] = LOST
     results = np.empty(count, np.int64)
     companions_at = np.fromiter(companions, np.int64, count)
-    push_tokens(
-        contexts_of(grammars, busy),
-        np.fromiter(states, np.int64, count),
-        np.fromiter(tokens, np.int64, count),
-        companions_at,
-        results,
-    )
+    push_tokens(members.contexts(busy), np.fromiter(states, np.int64, count), tokens, companions_at, results)
     is_taken = (results > 0) & (results < WITHOUT_QUESTION)
     taken: list[bool] = is_taken.tolist()
     # As in Matcher.accept_token, for all of them at once.
-    generations = [grammar.generation for grammar in grammars]
-    links = list(zip(generations, states, tokens, [matcher._parent for matcher in matchers], strict=True))
+    generations = [grammar.generation for grammar in members.grammars]
+    links = list(zip(generations, states, tokens.tolist(), [matcher._parent for matcher in matchers], strict=True))
     untrack(links)
     steps = zip(matchers, links, (results & STATE_BITS).tolist(), strict=True)
     for matcher, link, state in compress(steps, taken):
         matcher._parent, matcher._state, matcher._steps = link, state, matcher._steps + 1
-    for position in np.flatnonzero(is_taken & (companions_at != NO_COMPANION_AT)).tolist():
+    noting = np.flatnonzero(is_taken & (companions_at != NO_COMPANION_AT))
+    for position, note in zip(noting.tolist(), (results[noting] >> WORD_SHIFT).tolist(), strict=True):
         matcher = matchers[position]
-        matcher._note = int(results[position]) >> WORD_SHIFT | matcher._note & NOTE
+        matcher._note = note | matcher._note & NOTE
     others = []
     for position in np.flatnonzero(~is_taken).tolist():
         matcher, result = matchers[position], results[position]
@@ -134,3 +139,11 @@ def _take_together(
                 # It may have read the token, which is taken by itself now.
                 matcher._rewind()
     return taken, others
+
+
+def _not_of_text(matchers: list[Matcher], members: Members, tokens: Int64Array) -> list[int]:
+    """The positions of tokens that are not text.  About stop tokens of a matcher its conditions are asked."""
+    if members.kinds is not None:
+        found: list[int] = np.flatnonzero(members.kinds[tokens]).tolist()
+        return found
+    return [position for position, token in enumerate(tokens.tolist()) if matchers[position]._kinds[token]]

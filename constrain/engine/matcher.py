@@ -110,8 +110,9 @@ class Matcher(Cursor):
         super().__init__(compiled)
         self._words = words_for(self._size)
         self._kinds = compiled.vocabulary.kind_bytes
-        # The mask of the last fill, which has been looked at.
+        # The mask of the last fill, which has been looked at; and what is known of a batch (masks/members.py).
         self._checked: Any = _NOTHING
+        self._members: Any = None
         if max_tokens is not None:
             transact(self, self._begin_budget, max_tokens)
         if compiled.region is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +17,7 @@ from forks import child_does
 
 import constrain
 from constrain.engine import matcher as matcher_module
-from constrain.engine.masks import batches
+from constrain.engine.masks import batches, known_batches
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.regular import byte_range, concat, literal, repeat
 
@@ -186,6 +188,85 @@ def test_new_masks_of_a_grammar_take_one_call(
     mask = constrain.allocate_token_bitmask(6, vocabulary.size)
     constrain.fill_next_token_bitmask_batch(matchers, mask)
     assert (mask == expected).all()
+
+
+def test_no_thread_is_woken_for_masks_that_take_no_time(
+    vocabulary: constrain.Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lexemes allow is known of both places; which of them may come next differs."""
+    compiled = compile_pairs(vocabulary, b"a")
+    matchers = [constrain.Matcher(compiled) for _ in range(2)]
+    mask = constrain.allocate_token_bitmask(2, vocabulary.size)
+    for text in (b"[", b"[["):
+        assert matchers[0].accept_bytes(b"[")
+        if text == b"[[":
+            monkeypatch.setattr(batches, "run_jobs", lambda *_: pytest.fail("a mask by itself"))
+        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
+        twin = constrain.Matcher(compile_pairs(vocabulary, b"a"))
+        assert twin.accept_bytes(text)
+        twin.fill_next_token_bitmask(expected := mask.copy())
+        assert (mask == expected).all()
+
+
+def test_what_is_known_of_a_batch_ends_with_any_of_its_matchers(vocabulary: constrain.Vocabulary) -> None:
+    """A new matcher often has the address of the one that was dropped before."""
+    grammars = [compile_pairs(vocabulary, name) for name in (b"a", b"b", b"c")]
+    first, second = constrain.Matcher(grammars[0]), constrain.Matcher(grammars[1])
+    mask = constrain.allocate_token_bitmask(2, vocabulary.size)
+    constrain.fill_next_token_bitmask_batch([first, second], mask)
+    address, dropped = id(second), weakref.ref(grammars[1])
+    del second, grammars[1]
+    others: list[constrain.Matcher] = []
+    while not others or (id(others[-1]) != address and len(others) < 100):
+        others.append(constrain.Matcher(grammars[1]))
+        assert others[-1].accept_bytes(b'{"c')
+    gc.collect()
+    assert dropped() is None
+    constrain.fill_next_token_bitmask_batch([first, others[-1]], mask)
+    assert allowed(mask[1]) == [ord('"'), TOKENS.index(b'":')]
+    assert constrain.accept_token_batch([first, others[-1]], [ord("["), TOKENS.index(b'":')]) == [True, True]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_while_masks_are_made(
+    vocabulary: constrain.Vocabulary, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grammars = [compile_pairs(vocabulary, b"n%d" % index) for index in range(3)]
+    matchers = [constrain.Matcher(grammars[index % 3]) for index in range(6)]
+    write = known_batches.write_masks
+
+    def interrupt(*args: Any) -> int:
+        missing: int = write(*args)
+        if args[3] != known_batches.KNOWN:
+            raise KeyboardInterrupt
+        return missing
+
+    mask = constrain.allocate_token_bitmask(6, vocabulary.size)
+    monkeypatch.setattr(batches, "write_masks", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
+    monkeypatch.undo()
+    assert not any(compiled.lock._is_owned() for compiled in grammars)
+    made = [compiled.tables_made for compiled in grammars]
+    constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
+    assert [compiled.tables_made for compiled in grammars] == [number + 1 for number in made], "tables are in doubt"
+    expected = mask.copy()
+    constrain.Matcher(compile_pairs(vocabulary, b"a")).fill_next_token_bitmask(expected)
+    assert (mask == expected[0]).all()
+
+
+def test_one_batch_after_the_other(vocabulary: constrain.Vocabulary) -> None:
+    """They begin with the same matcher, or with forks of it."""
+    first, second, third = (constrain.Matcher(compile_pairs(vocabulary, name)) for name in (b"a", b"b", b"c"))
+    for matcher, name in ((second, b"b"), (third, b"c")):
+        assert matcher.accept_bytes(b'{"' + name)
+    mask = constrain.allocate_token_bitmask(2, vocabulary.size)
+    begin, rest = sorted([ord("["), ord("{"), TOKENS.index(b'{"')]), [ord('"'), TOKENS.index(b'":')]
+    for batch in ([first, second], [first, third], [second, first], [first.fork(), third], [first, second.fork()]):
+        constrain.fill_next_token_bitmask_batch(batch, mask)
+        assert [allowed(row) for row in mask] == [begin if matcher.steps == 0 else rest for matcher in batch]
+        with pytest.raises(constrain.ConstrainError, match="twice"):
+            constrain.accept_token_batch([batch[0], batch[0]], [ord("["), ord("[")])
 
 
 def test_grammars_in_use_elsewhere(vocabulary: constrain.Vocabulary) -> None:

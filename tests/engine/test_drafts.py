@@ -206,6 +206,11 @@ def test_what_is_refused() -> None:
         (lambda: constrain.accept_token_batch(matchers, [1]), "1 tokens for 2 matchers"),
         (lambda: constrain.accept_token_batch(matchers[:1] * 2, [1, 1]), "twice"),
         (lambda: constrain.accept_token_batch(matchers, [TOKENS.index(b"a"), size]), "out of range"),
+        (lambda: constrain.accept_token_batch(matchers, [-1, TOKENS.index(b"a")]), "out of range"),
+        (lambda: constrain.accept_token_batch(matchers, [TOKENS.index(b"a"), 2**70]), "out of range"),
+        (lambda: constrain.accept_token_batch(matchers, np.array([1.0, 1.0])), "not an integer"),  # type: ignore[arg-type]
+        (lambda: constrain.accept_token_batch(matchers, [[1], [1]]), "not an integer"),  # type: ignore[list-item]
+        (lambda: constrain.accept_token_batch(matchers, [[1], [1, 2]]), "not an integer"),  # type: ignore[list-item]
         (lambda: matchers[0].accept_tokens([TOKENS.index(b"a"), size]), "out of range"),
         (lambda: matchers[0].validate_tokens([TOKENS.index(b"a"), "x"]), "not an integer"),  # type: ignore[list-item]
     ]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -19,22 +19,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.mask_memo import publish_new
-from constrain.engine.masks.known_batches import write_masks
+from constrain.engine.masks.known_batches import ALL, KNOWN, QUICK, write_masks
+from constrain.engine.masks.members import NO_TABLES_AT, Int64Array, Members, list_matchers, members_of
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.configurations import LOST
-from constrain.engine.storage.tables import NO_TABLES, array_address
-from constrain.engine.transaction import transact
+from constrain.engine.storage.tables import NO_TABLES
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
 from constrain.errors import ConstrainError
 from constrain.forking import call_in_child
 
-Int64Array = np.ndarray[Any, np.dtype[np.int64]]
-
 Result = TypeVar("Result")
 
-_NO_TABLES_AT = array_address(NO_TABLES)
+_FEW = 32
+"""So many masks that are known are written sooner than another thread is awake."""
 
 
 def fill_next_token_bitmask_batch(
@@ -69,30 +67,31 @@ def fill_next_token_bitmask_batch(
     sequences = list_matchers(matchers)
     if not sequences:
         return
-    grammars = check_matchers(sequences, threads)
+    members = members_of(sequences, threads)
     rows, out = _check_rows(sequences, mask, indices)
     if out.is_direct:
-        _write(sequences, grammars, rows, out.array, threads)
+        _write(sequences, members, rows, out.array, threads)
         return
     # What a row was is what it is again if its mask cannot be made.
     apart = out.get(rows.tolist(), sequences[0]._words)
     try:
-        _write(sequences, grammars, np.arange(len(sequences), dtype=np.int64), apart, threads)
+        _write(sequences, members, np.arange(len(sequences), dtype=np.int64), apart, threads)
     finally:
         out.put(rows.tolist(), apart)
 
 
-def _write(
-    sequences: list[Matcher], grammars: list[CompiledGrammar], rows: Int64Array, out: Bitmask, threads: int
-) -> None:
+def _write(matchers: list[Matcher], members: Members, rows: Int64Array, out: Bitmask, threads: int) -> None:
     """Write the rows of a mask that kernels can write to."""
-    missing = hold_locks(grammars, lambda busy: _fill_known(sequences, grammars, rows, out, busy))
-    if missing:
-        jobs = [
-            partial(_fill, [sequences[position] for position in positions], rows[positions], out)
-            for positions in by_grammar(grammars, missing)
-        ]
+    left, new = hold_locks(
+        members.distinct,
+        lambda busy: _write_together(matchers, members.contexts(busy), rows, out, ALL if threads == 1 else QUICK),
+    )
+    # A condition takes tokens from a mask in some microseconds.  To wake a thread takes more.
+    if threads > 1 and (new or len(left) > _FEW):
+        jobs = [partial(_fill, matchers, positions, rows, out) for positions in by_grammar(members.grammars, left)]
         run_jobs(jobs, threads)
+    elif left:
+        _write_one_by_one(matchers, left, rows, out)
 
 
 def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[list[int]]:
@@ -102,35 +101,6 @@ def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[li
         jobs.setdefault(grammars[position], []).append(position)
     # The longest first, so that none is left to one thread at the end.
     return sorted(jobs.values(), key=len, reverse=True)
-
-
-def list_matchers(matchers: Iterable[Matcher]) -> list[Matcher]:
-    """The matchers of a batch.  Raises ConstrainError for what is no batch, such as one of them."""
-    try:
-        return list(matchers)
-    except TypeError:
-        raise ConstrainError(f"matchers must be a list of Matcher, not {type(matchers).__name__}") from None
-
-
-def check_matchers(matchers: list[Matcher], threads: int = 1) -> list[CompiledGrammar]:
-    """The grammar of each matcher.
-
-    Raises
-    ------
-    ConstrainError
-        If they are no batch: see :func:`fill_next_token_bitmask_batch`.
-    """
-    if type(threads) is not int or threads < 1:
-        raise ConstrainError(f"threads must be an integer of at least 1, not {threads!r}")
-    for kind in set(map(type, matchers)):
-        if not issubclass(kind, Matcher):
-            wrong = next(position for position, matcher in enumerate(matchers) if type(matcher) is kind)
-            raise ConstrainError(f"entry {wrong} of the batch is {kind.__name__}, not a Matcher")
-    grammars = [matcher.compiled for matcher in matchers]
-    sizes = {grammar.vocabulary.size for grammar in set(grammars)}
-    if len(sizes) > 1:
-        raise ConstrainError(f"a batch needs one vocabulary: these have sizes {sorted(sizes)}")
-    return grammars
 
 
 def _check_rows(matchers: list[Matcher], mask: Any, indices: Sequence[int] | None) -> tuple[Int64Array, MaskRows]:
@@ -152,12 +122,11 @@ def _check_rows(matchers: list[Matcher], mask: Any, indices: Sequence[int] | Non
     return rows, out
 
 
-def hold_locks(grammars: list[CompiledGrammar], call: Callable[[set[CompiledGrammar]], Result]) -> Result:
-    """What ``call`` returns under the locks of all these grammars, but for those that are *busy*, which it is given.
+def hold_locks(distinct: list[CompiledGrammar], call: Callable[[set[CompiledGrammar]], Result]) -> Result:
+    """What ``call`` returns under the locks of some grammars, but for those that are *busy*, which it is given.
 
     Busy are grammars whose lock another thread has, and those that have no tables at the moment.
     """
-    distinct = list(dict.fromkeys(grammars))
     try:
         try:
             # Without waiting, since waiting while holding other locks could wait for ever.
@@ -179,62 +148,76 @@ def _release(grammars: list[CompiledGrammar]) -> None:
             grammar.lock.release()
 
 
-def _fill_known(
-    matchers: list[Matcher],
-    grammars: list[CompiledGrammar],
-    rows: Int64Array,
-    out: Bitmask,
-    busy: set[CompiledGrammar],
-) -> list[int]:
-    """Write the rows that are known, under the locks of grammars that are not ``busy``; the places of the others."""
-    return _write_rows(matchers, contexts_of(grammars, busy), rows, out, False)
+def _write_together(
+    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, which: int
+) -> tuple[list[int], bool]:
+    """Write what is known, and make the masks that are ``which`` (known_batches.py).
+
+    The caller holds the locks of all grammars whose tables are among ``contexts``.  Returns the positions of the
+    others, and whether there are masks among them that are not known.
+    """
+    states, restricted = _states_of(matchers, contexts)
+    missing = _fill_known(contexts, states, rows, out)
+    if len(missing) > restricted:
+        missing = missing[_make([matchers[i] for i in missing], contexts[missing], rows[missing], out, which)]
+    return missing.tolist(), len(missing) > restricted
 
 
-def _write_rows(
-    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, may_make: bool
-) -> list[int]:
-    """Write rows in one call of a kernel; the places of those that it has not written.
+def _states_of(matchers: list[Matcher], contexts: Int64Array) -> tuple[Int64Array, int]:
+    """The states whose masks are those of the matchers, LOST where conditions take something away; how many these are.
 
-    The caller holds the locks of all grammars whose tables are among ``contexts``.
+    The caller holds the locks.
     """
     states = [matcher._state for matcher in matchers]
-    # Masks of a grammar are not those of a matcher whose conditions have a note.
-    for place, matcher in enumerate(matchers):
-        if matcher._note and contexts[place] != _NO_TABLES_AT and not matcher._has_plain_mask():
-            states[place] = LOST
-    count = len(matchers)
-    found = np.empty(count, np.int64)
-    missing = write_masks(contexts, np.fromiter(states, np.int64, count), rows, may_make, out, found)
-    return found[:missing].tolist()  # type: ignore[no-any-return]
+    notes = [matcher._note for matcher in matchers]
+    restricted = 0
+    if any(notes):
+        for place in np.flatnonzero(notes).tolist():
+            if contexts[place] != NO_TABLES_AT and not matchers[place]._has_plain_mask():
+                states[place] = LOST
+                restricted += 1
+    return np.fromiter(states, np.int64, len(states)), restricted
 
 
-def contexts_of(grammars: list[CompiledGrammar], busy: set[CompiledGrammar]) -> Int64Array:
-    """The address of each grammar's ``ctx``, for kernels: int64[n].  In a busy one no state is known."""
-    found = [grammar.context_address for grammar in grammars]
-    if busy:
-        found = [
-            _NO_TABLES_AT if grammar in busy else address for grammar, address in zip(grammars, found, strict=True)
-        ]
-    return np.fromiter(found, np.int64, len(found))
+def _fill_known(contexts: Int64Array, states: Int64Array, rows: Int64Array, out: Bitmask) -> Int64Array:
+    """Write the rows that are known; the positions of the others."""
+    return _write_rows(contexts, states, rows, out, KNOWN)
 
 
-def _fill(matchers: list[Matcher], rows: Int64Array, out: Bitmask) -> None:
+def _make(matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, which: int) -> Int64Array:
+    """Write what masks can be made without more room; the positions of the others.  The caller holds the locks."""
+    able = {matcher.compiled for matcher, context in zip(matchers, contexts, strict=True) if context != NO_TABLES_AT}
+    try:
+        for compiled in able:
+            compiled.share_scratch()
+        return _write_rows(contexts, _states_of(matchers, contexts)[0], rows, out, which)
+    except BaseException:
+        # As in transaction.py.
+        for compiled in able:
+            compiled.ctx = NO_TABLES
+        raise
+
+
+def _write_rows(contexts: Int64Array, states: Int64Array, rows: Int64Array, out: Bitmask, which: int) -> Int64Array:
+    """Write rows in one call of a kernel; the positions of those that it has not written."""
+    found = np.empty(len(states), np.int64)
+    return found[: write_masks(contexts, states, rows, which, out, found)]
+
+
+def _fill(matchers: list[Matcher], positions: list[int], rows: Int64Array, out: Bitmask) -> None:
     """Write the masks of some sequences of one grammar, making those that are not known."""
-    # One call of a kernel for all, since many are at the same place at first.  What it has not written takes more.
-    missing = transact(matchers[0], _make, matchers, rows, out, finds=False)
-    run_jobs([partial(matchers[place].fill_next_token_bitmask, out, int(rows[place])) for place in missing], 1)
+    compiled = matchers[positions[0]].compiled
+    chosen, places = [matchers[position] for position in positions], rows[positions]
+
+    def make(busy: set[CompiledGrammar]) -> list[int]:
+        address = NO_TABLES_AT if busy else compiled.context_address
+        return _make(chosen, np.full(len(chosen), address), places, out, ALL).tolist()  # type: ignore[no-any-return]
+
+    _write_one_by_one(chosen, hold_locks([compiled], make), places, out)
 
 
-def _make(matchers: list[Matcher], rows: Int64Array, out: Bitmask) -> list[int]:
-    """Write what masks of a grammar can be made without more room; the places of the others.
-
-    The caller holds the lock.
-    """
-    compiled = matchers[0].compiled
-    compiled.share_scratch()
-    missing = _write_rows(matchers, contexts_of([compiled] * len(matchers), set()), rows, out, True)
-    publish_new(compiled)
-    return missing
+def _write_one_by_one(matchers: list[Matcher], positions: list[int], rows: Int64Array, out: Bitmask) -> None:
+    run_jobs([partial(matchers[place].fill_next_token_bitmask, out, int(rows[place])) for place in positions], 1)
 
 
 # -- threads ---------------------------------------------------------------------------------

@@ -20,16 +20,9 @@ from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.unique_keys.object_keys import copies_of
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.cursor import NO_COMPANION_AT
-from constrain.engine.masks.batches import (
-    Int64Array,
-    by_grammar,
-    check_matchers,
-    contexts_of,
-    hold_locks,
-    list_matchers,
-    run_jobs,
-)
+from constrain.engine.masks.batches import by_grammar, hold_locks, run_jobs
 from constrain.engine.masks.known_batches import write_known_drafts
+from constrain.engine.masks.members import Int64Array, Members, list_matchers, members_of
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.companions import NO_COMPANION
 from constrain.engine.vocabulary.bitmasks import Bitmask
@@ -89,7 +82,7 @@ def fill_draft_bitmasks(
     legal first.  No matcher of the batch may be used by another thread meanwhile; their compiled grammars may.
     """
     sequences = list_matchers(matchers)
-    batch = _Drafts(sequences, check_matchers(sequences, threads), drafts, parents)
+    batch = _Drafts(sequences, members_of(sequences, threads), drafts, parents)
     if not sequences:
         return []
     rows, out = batch.check_rows(mask, first_rows)
@@ -112,11 +105,11 @@ class _Drafts:
     def __init__(
         self,
         matchers: list[Matcher],
-        grammars: list[CompiledGrammar],
+        members: Members,
         drafts: Sequence[Sequence[int]],
         parents: Sequence[Sequence[int]] | None,
     ) -> None:
-        self.matchers, self.grammars = matchers, grammars
+        self.matchers, self.members = matchers, members
         lengths, self.tokens = _together(drafts, "draft")
         if len(lengths) != len(matchers):
             raise ConstrainError(f"there are {len(lengths)} drafts for {len(matchers)} matchers")
@@ -164,25 +157,26 @@ class _Drafts:
     def fill(self, rows: Int64Array, out: Bitmask, threads: int) -> list[int]:
         """Write all rows of a mask that kernels can write to; returns how many tokens of each draft are legal."""
         counts = np.zeros(len(self.matchers), np.int64)
-        missing = hold_locks(self.grammars, lambda busy: self._fill_known(rows, out, counts, busy))
+        missing = hold_locks(self.members.distinct, lambda busy: self._fill_known(rows, out, counts, busy))
 
         def follow(positions: list[int]) -> None:
             for position in positions:
                 counts[position] = self._follow(position, out, int(rows[position]))
 
-        run_jobs([partial(follow, positions) for positions in by_grammar(self.grammars, missing)], threads)
+        run_jobs([partial(follow, positions) for positions in by_grammar(self.members.grammars, missing)], threads)
         return counts.tolist()  # type: ignore[no-any-return]
 
     def _fill_known(self, rows: Int64Array, out: Bitmask, counts: Int64Array, busy: set[CompiledGrammar]) -> list[int]:
         """Write what is known, under the locks of all grammars that are not busy; the positions of the others."""
-        grammars, matchers = self.grammars, self.matchers
+        grammars, matchers = self.members.grammars, self.matchers
         places = range(len(matchers))
         chosen = [place for place in places if grammars[place] not in busy and self._is_plain(matchers[place])]
         if not chosen:
             return list(places)
-        tokens, parents, starts = self.tokens, self.parents, self.starts
+        tokens, parents, starts, contexts = self.tokens, self.parents, self.starts, self.members.contexts(busy)
         if len(chosen) < len(places):
             grammars, matchers = [grammars[place] for place in chosen], [matchers[place] for place in chosen]
+            contexts = contexts[chosen]
             lengths = np.diff(starts)
             is_chosen = np.zeros(len(lengths), bool)
             is_chosen[chosen] = True
@@ -196,7 +190,7 @@ class _Drafts:
         companions, _copies = _companions_of(matchers)
         found, legal, reached = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(len(tokens), np.int64)
         n_missing = write_known_drafts(
-            *(contexts_of(grammars, busy), np.fromiter([matcher._state for matcher in matchers], np.int64, count)),
+            *(contexts, np.fromiter([matcher._state for matcher in matchers], np.int64, count)),
             *(companions, starts, tokens, kinds[tokens], parents, rows, out, reached, legal, found),
         )
         counts[chosen] = legal

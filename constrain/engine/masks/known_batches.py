@@ -4,26 +4,41 @@
 
 from __future__ import annotations
 
+from constrain.engine.automata.lexer_states import NOT_SPLIT
 from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser.companions import STATE_BITS
 from constrain.engine.parser.configurations import ENDED, NO_MASK, accepts, push_token
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import context_at, used
 from constrain.engine.storage.header import CTX, NEW_MASK
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.schemas import STATE_HASHES, state_masks
 from constrain.kernels.language import boolean, int32, int64, uint8, uint64, void
 
+KNOWN, QUICK, ALL = 0, 1, 2
+"""Which masks are written: those that are known; also those that are put together of lexer masks; and all others."""
 
-@njit_inner(boolean(CTX, int64, int32[:, ::1], int64, boolean))
-def _write_mask(ctx, state, out, row, may_make):
-    """Write the mask of a state, if it is known or may be made, and does not depend on the text; whether it is so."""
-    if uint64(state) >= uint64(used(ctx, STATE_HASHES)):
+
+@njit_inner(boolean(CTX, int64))
+def _is_quick(ctx, state):
+    """Whether the lexer masks are known that the mask of a state is made of."""
+    first = t.states(ctx)[state].offset
+    for i in range(first, first + t.states(ctx)[state].count):
+        if t.lexer_masks(ctx)[t.configurations(ctx)[i].lexer_state].dense == NOT_SPLIT:
+            return False
+    return True
+
+
+@njit_inner(boolean(CTX, int64, int32[:, ::1], int64, int64))
+def _write_mask(ctx, state, out, row, what):
+    """Write the mask of a state, if it is one of ``what`` and does not depend on the text; whether it is so."""
+    if uint64(state) >= uint64(used(ctx, t.STATE_HASHES)):
         return False
     # One lexer mask can wait to be published; another one would not be shared.
-    if state_masks(ctx)[state].dense == NO_MASK and (not may_make or ctx[NEW_MASK] >= 0):
+    if t.state_masks(ctx)[state].dense == NO_MASK and (
+        what == KNOWN or ctx[NEW_MASK] >= 0 or (what == QUICK and not _is_quick(ctx, state))
+    ):
         return False
-    # A status is negative, and 2 says that tokens are missing.
-    return uint64(write_mask(ctx, state, out, row)) < 2
+    return write_mask(ctx, state, out, row) == 0
 
 
 @njit_inner(void(int32[::1]))
@@ -32,8 +47,8 @@ def _clear(row):
         row[j] = 0
 
 
-@njit_entry(int64(int64[::1], int64[::1], int64[::1], boolean, int32[:, ::1], int64[::1]))
-def write_masks(contexts, states, rows, may_make, out, missing):
+@njit_entry(int64(int64[::1], int64[::1], int64[::1], int64, int32[:, ::1], int64[::1]))
+def write_masks(contexts, states, rows, what, out, missing):
     """Write the masks that are known, or can be made without more room.
 
     Parameters
@@ -44,8 +59,8 @@ def write_masks(contexts, states, rows, may_make, out, missing):
         State of each sequence; ENDED after an end token, where nothing is allowed.
     rows : int64[n]
         The row of ``out`` for each sequence.
-    may_make : bool
-        Whether masks that are not known are made.  A lexer mask to publish may wait in NEW_MASK afterwards.
+    what : int
+        KNOWN, QUICK or ALL.
     out : int32[batch, words]
     missing : int64[n]
         Output: the positions whose mask has yet to be computed.
@@ -59,7 +74,7 @@ def write_masks(contexts, states, rows, may_make, out, missing):
         if states[i] == ENDED:
             _clear(out[rows[i]])
             continue
-        if not _write_mask(context_at(contexts[i]), states[i], out, rows[i], may_make):
+        if not _write_mask(context_at(contexts[i]), states[i], out, rows[i], what):
             missing[count] = i
             count += 1
     return count
@@ -133,7 +148,7 @@ def write_known_drafts(
         companion = context_at(companions[i])
         first, n = starts[i], starts[i + 1] - starts[i]
         counts[i] = 0
-        known = states[i] == ENDED or _write_mask(ctx, states[i], out, rows[i], False)
+        known = states[i] == ENDED or _write_mask(ctx, states[i], out, rows[i], KNOWN)
         if states[i] == ENDED:
             _clear(out[rows[i]])
         j = int64(0)
@@ -152,7 +167,7 @@ def write_known_drafts(
             counts[i] += int64(state != 0)
             row = rows[i] + 1 + j
             if known and state > 0:
-                known = _write_mask(ctx, state, out, row, False)
+                known = _write_mask(ctx, state, out, row, KNOWN)
             elif known:
                 _clear(out[row])
             j += 1

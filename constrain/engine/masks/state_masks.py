@@ -215,7 +215,6 @@ def write_mask(ctx, state, out, index):
     if uint64(index) >= uint64(len(out)) or out.shape[1] != ctx[N_WORDS]:
         return int64(BAD_MASK)
     masks = t.state_masks(ctx)
-    result = int64(0)
     if masks[state].dense == NO_MASK:
         reset_work(ctx)
         result = far_call(ctx, F_MASK_BY_CORE, state, 0)
@@ -228,7 +227,7 @@ def write_mask(ctx, state, out, index):
                 far_call(ctx, F_MASK_BY_CORE, state, cost)
         if result < 0:
             return result
-        result = int64(ctx[NEW_MASK] >= 0)
+    result = int64(ctx[NEW_MASK] >= 0)
     dense = masks[state].dense
     words = ctx[N_WORDS]
     row = out[index]
