@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
+from constrain.grammar.json_schema.document.document import parse
 from constrain.limits import Deadline
 
 _PARTS = ("format", "content", "elements", "tags", "rules", "structures")
@@ -40,13 +41,14 @@ def structural_tag_grammar(tag: str, *, time_limit: float | Deadline | None = No
     return Grammar.from_structural_tag(_without_null_schemas(tag), time_limit=time_limit)
 
 
-def _without_null_schemas(tag: str) -> str:
-    """A structural tag with empty schemas in the place of null; the text itself if there is none."""
+def _without_null_schemas(tag: str) -> Any:
+    """A structural tag, read, with empty schemas in the place of null; the text itself if there is none."""
     if "null" not in tag:
         return tag
     try:
-        whole = json.loads(tag)
-    except (ValueError, RecursionError):
+        # Numbers stay what they are.
+        whole = parse(tag)
+    except ConstrainError:
         # The reader says what is wrong.
         return tag
     is_changed = False
@@ -61,4 +63,4 @@ def _without_null_schemas(tag: str) -> str:
                 if name in part and part[name] is None:
                     part[name] = {}
                     is_changed = True
-    return json.dumps(whole) if is_changed else tag
+    return whole if is_changed else tag

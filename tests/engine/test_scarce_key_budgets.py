@@ -135,3 +135,38 @@ def test_a_wide_budget_needs_no_completions() -> None:
             assert matcher.accept_token(single[bytes([byte])])
             matcher.fill_next_token_bitmask(mask)
     assert spent.seconds < 1
+
+
+DEAR = {"type": "array", "items": {"const": 1}, "minItems": 100}
+FEW_ARE_SHORT = {"patternProperties": {"^(x|p{40}[ab]{7})$": {"const": 1}}, "minProperties": 8}
+
+
+def fits_where_it_begins(schema: Any, vocabulary: constrain.Vocabulary, begin: bytes, budgets: list[int]) -> list[int]:
+    """The budgets under which a text may begin so, which then must be enough for its completion."""
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+    begun = []
+    for most in budgets:
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+        if matcher.accept_tokens(begin):
+            assert len(matcher.completion()) <= most - len(begin), most
+            begun.append(most)
+    return begun
+
+
+def test_a_key_whose_value_needs_several() -> None:
+    """By the rules, and for the keys of the cheapest text, all eight are ``x``."""
+    several = {"type": "object", **FEW_ARE_SHORT, "additionalProperties": DEAR}
+    members = {"^(a|c[ab]{7})$": {"const": 1}, "^b[ab]{7}$": several}
+    schema = {"type": "object", "patternProperties": members, "additionalProperties": DEAR, "minProperties": 1}
+    assert fits_where_it_begins(schema, vocabularies.small(), b'{"ba', [308, 341, 400]) == [400]
+
+
+def test_a_token_with_several_members() -> None:
+    """By the rules a token is four members; each of them may be a dearer one."""
+    tokens = [*(bytes([byte]) for byte in range(256)), *(b'a":1,"' * count for count in (1, 2, 4)), b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[259])
+    members = {"^(a|[ab]{12})$": {"const": 1}}
+    several = {"patternProperties": members, "additionalProperties": {"const": "v" * 9}, "minProperties": 24}
+    schema = {"anyOf": [{"const": 0}, {"type": "object", **several}]}
+    assert fits_where_it_begins(schema, vocabulary, b'{"', [340, 365, 400]) == [400]

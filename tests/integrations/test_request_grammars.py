@@ -64,3 +64,11 @@ def test_other_values_that_are_null_stay() -> None:
     for tag in ('{"type": "json_schema", "json_schema": 1, "schema": null}', '{"format": null', "null"):
         with pytest.raises(ConstrainError):
             structural_tag_grammar(tag)
+
+
+def test_numbers_beside_a_schema_that_is_null_stay_exact() -> None:
+    number = "12345678901234567890123.5"
+    schema = {"type": "json_schema", "json_schema": {"const": 0}}
+    tag = {"format": {"type": "sequence", "elements": [schema, ANY]}}
+    grammar = structural_tag_grammar(json.dumps(tag).replace('"const": 0', f'"const": {number}'))
+    assert fits(grammar, f"{number}[]")

@@ -16,7 +16,8 @@ that to few tokens.
 * Within a string that is a value, the tokens without a quote change nothing about what follows the string.  They need
   as much more than by the rules as is needed where the mask is, whose completion is known.
 * Within a key, behind the tokens without a quote the keys of the completion that is known where the mask is are left to
-  follow, or one for the one that it is: they need a key and a value more than that.
+  follow, or one for the one that it is: they need a key and a value more than that.  Where objects need several keys
+  the value may need more, so there it is taken for true only where the tokens would be too many to be tried.
 
 Where the grammar allows very many other tokens, as within a key of any text, those without a quote are not tried but
 refused unless one of these holds.
@@ -69,9 +70,6 @@ _Rest = tuple[int, list[int] | None]
 # What finishing a key that is under way may cost where that is not known.
 _WORST_UNKNOWN = 64
 
-_LEAST_KEY = 3
-"""What a key of JSON costs at least that is made as texts are read: two quotes and a colon."""
-
 _KEYS_EXPECTED = 64
 """Keys in a text for which :meth:`ScarceKeyCosts.ample` leaves room."""
 
@@ -98,19 +96,20 @@ class ScarceKeyCosts:
         for token in quote_tokens(compiled.vocabulary).tokens.tolist():
             allow(quotes[0], token)
         self._quotes = quotes[0]
-        self._n_symbols, self._dearest, self._member = -1, 0, 1
+        self._n_symbols, self._dearest = -1, 0
+        self._keys_of_token = max(map(_most_keys, compiled.vocabulary.tokens), default=1) if self._needs_several else 1
 
     def ample(self, compiled: GrammarTables, highest: int) -> int:
         """What is enough for any token whose completion by the rules takes at most ``highest`` tokens."""
         more = self._most_more(compiled, _KEYS_EXPECTED)
-        return highest + more * (1 + highest // self._member if self._needs_several else 1)
+        return highest + more * (1 + highest * self._keys_of_token if self._needs_several else 1)
 
     def sure(self, compiled: GrammarTables, keys: ObjectKeys, most: int) -> int:
         """The longest completion by the rules for which ``most`` tokens are enough, whatever the keys are."""
         more = self._most_more(compiled, int(keys.memory[N_KEYS]))
         # Every key of the completion, and the one under way, may be a dearer one.
         rest = max(most - more, 0)
-        return rest * self._member // (self._member + more) if self._needs_several else rest
+        return rest // (1 + more * self._keys_of_token) if self._needs_several else rest
 
     def _most_more(self, compiled: GrammarTables, count: int) -> int:
         """How much more a key and its value may cost than the cheapest, if there are ``count`` keys already."""
@@ -119,11 +118,8 @@ class ScarceKeyCosts:
         if n_symbols != self._n_symbols:
             symbols, lexemes = tables.array(SYMBOLS)[:n_symbols], self._lexemes
             rests = tables.array(REST_COSTS)[:n_symbols][np.isin(symbols, ~lexemes)]
-            costs = tables.array(EXPRESSION_COSTS)[tables.array(LEXEMES)["expression"][lexemes]]
-            worst = costs["worst"]
+            worst = tables.array(EXPRESSION_COSTS)["worst"][tables.array(LEXEMES)["expression"][lexemes]]
             self._n_symbols = n_symbols
-            # What a member takes at least.
-            self._member = 1 + max(min(int(costs["least"].min(initial=_LEAST_KEY)), _LEAST_KEY), 0)
             rests = rests[rests < FAR]
             dearest = int(rests.max(initial=0) - rests.min(initial=NEVER)) if len(rests) else 0
             worst = np.where((worst < 0) | (worst >= MISSING), _WORST_UNKNOWN, worst)
@@ -223,14 +219,18 @@ class ScarceKeyCosts:
         count = self._count_at(cursor)
         if not keys.is_in_key():
             return sure, count <= _MANY
-        # Behind any key those of the known completion are left to follow, or one for the one that it is.
         # The more there is to come, the longer a token takes.
         effort = count * (1 + tokens_from(cursor.compiled, cursor) // 16)
         n_keys = int(keys.memory[N_KEYS])
         if cursor.compiled.unfolded is not None:
             # What was written so far may decide what is to come.
             effort *= 4 + n_keys
-        return max(sure, most - more - self._most_more(cursor.compiled, n_keys)), effort <= _MANY_IN_KEY
+        is_rest_tried = effort <= _MANY_IN_KEY
+        if self._needs_several and is_rest_tried:
+            # The value under the key may be an object that needs several, of which the known completion has none.
+            return sure, True
+        # Behind any key those of the known completion are left to follow, or one for the one that it is.
+        return max(sure, most - more - self._most_more(cursor.compiled, n_keys)), is_rest_tried
 
     def _behind(self, cursor: Walk, condition: UniqueKeys, tokens: list[int]) -> dict[int, _Rest]:
         """What finishes the text behind each of some tokens, which the grammar allows."""
@@ -295,3 +295,8 @@ def _is_within_value(compiled: GrammarTables, place: Place, keys: ObjectKeys) ->
         return False
     lexer_state = compiled.only_lexer_state(place)
     return lexer_state is not None and bool(compiled._tables.array(LEXER_STATES)[lexer_state]["count"] == 1)
+
+
+def _most_keys(token: bytes) -> int:
+    """How many keys a token ends at most: each with a colon, and between two of them are the quotes of the second."""
+    return min(token.count(b":"), 1 + token.count(b'"') // 2)
