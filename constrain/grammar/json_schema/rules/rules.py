@@ -8,8 +8,9 @@ so the recognizer has one row for it and not one per history.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
@@ -440,38 +441,38 @@ def _make_error(reason: str, place: str) -> ConstrainError:
 
 Productions = list[tuple[Symbol, Right]]
 
-# Rules are written from the root down, so that read backwards few are met before their parts.
-_PASSES = 4
 
+def _is_seen_to_derive(by_left: dict[Symbol, list[Right]], start: Symbol, first: Symbol) -> bool:
+    """Whether a nonterminal is seen to derive something; False also where that takes more than one look at a rule.
 
-def _productive(productions: Productions, start: Symbol, first: int, count: int) -> bytearray:
-    """For each nonterminal whether it derives something, or at least for the start; lexemes count as not empty.
-
-    So do the nonterminals below ``first``, which other rules are for.
+    Lexemes count as not empty, and so do nonterminals below ``first``, which other rules are for.
     """
+    derives: set[Symbol] = set()
+    begun = {start}
+    todo: list[tuple[Symbol, Iterator[Right]]] = [(start, iter(by_left.get(start, ())))]
+    while todo:
+        symbol, rights = todo.pop()
+        for right in rights:
+            missing = next((part for part in right if part >= first and part not in derives), None)
+            if missing is None:
+                derives.add(symbol)
+                break
+            if missing not in begun:
+                begun.add(missing)
+                todo += (symbol, chain((right,), rights)), (missing, iter(by_left.get(missing, ())))
+                break
+    return start in derives
+
+
+def _productive(productions: Productions, first: int, count: int) -> bytearray:
+    """For each nonterminal whether it derives something."""
     productive = bytearray(count)
     productive[:first] = bytes([1]) * first
-    open_rules: Productions = list(productions)
-    for _ in range(_PASSES):
-        left_over = []
-        for rule in reversed(open_rules):
-            left, right = rule
-            if productive[left]:
-                continue
-            for symbol in right:
-                if symbol >= 0 and not productive[symbol]:
-                    left_over.append(rule)
-                    break
-            else:
-                productive[left] = 1
-        if productive[start] or len(left_over) == len(open_rules):
-            return productive
-        open_rules = left_over[::-1]
     waiting: dict[Symbol, list[int]] = {}
     missing: list[int] = []
     todo: list[Symbol] = []
-    for index, (left, right) in enumerate(open_rules):
-        needed = {symbol for symbol in right if symbol >= 0 and not productive[symbol]}
+    for index, (left, right) in enumerate(productions):
+        needed = {symbol for symbol in right if symbol >= first}
         missing.append(len(needed))
         for symbol in needed:
             waiting.setdefault(symbol, []).append(index)
@@ -485,7 +486,7 @@ def _productive(productions: Productions, start: Symbol, first: int, count: int)
         for index in waiting.get(symbol, ()):
             missing[index] -= 1
             if missing[index] == 0:
-                todo.append(open_rules[index][0])
+                todo.append(productions[index][0])
     return productive
 
 
@@ -493,13 +494,15 @@ def _check_satisfiable(
     productions: Productions, start: Symbol, first: int, count: int, dead: dict[Symbol, Conflict]
 ) -> None:
     """Raise SchemaError if the start derives nothing, with a reason; lexemes count as not empty."""
-    productive = _productive(productions, start, first, count)
-    if productive[start]:
-        return
-    # The nearest part that is contradictory in itself is the reason; without one it is recursion.
     by_left: dict[Symbol, list[Right]] = {}
     for left, right in productions:
         by_left.setdefault(left, []).append(right)
+    if _is_seen_to_derive(by_left, start, first):
+        return
+    productive = _productive(productions, first, count)
+    if productive[start]:
+        return
+    # The nearest part that is contradictory in itself is the reason; without one it is recursion.
     order = dict.fromkeys([start])
     todo = deque(order)
     while todo:

@@ -6,6 +6,7 @@ host name's Punycode decodes to), its grammar counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import cache
 
@@ -42,11 +43,14 @@ def _time(spell: Spell) -> Regular:
     """
     gap = f":60{_FRACTION}"
     ahead, behind = f"{gap}\\+", f"{gap}-"
-    # The rules are made of few different parts.
+    # The rules are made of few different characters.
     part = cache(spell)
 
+    def word(text: str) -> Iterable[Regular]:
+        return map(part, re.findall(r"\[.*?\]|.", text))
+
     def rule(pairs: Iterable[tuple[str, str]], between: str) -> Regular:
-        return union(*(concat(part(before), part(between), part(after)) for before, after in pairs))
+        return union(*(concat(*word(before), part(between), *word(after)) for before, after in pairs))
 
     digits = range(10)
     next_minute = (
