@@ -170,3 +170,29 @@ def test_a_token_with_several_members() -> None:
     several = {"patternProperties": members, "additionalProperties": {"const": "v" * 9}, "minProperties": 24}
     schema = {"anyOf": [{"const": 0}, {"type": "object", **several}]}
     assert fits_where_it_begins(schema, vocabulary, b'{"', [340, 365, 400]) == [400]
+
+
+def test_keys_that_the_rules_leave_out_are_paid_for() -> None:
+    """In unique items rules leave out the keys that were written, and say what the cheapest costs for each of them."""
+
+    def members(low: int, value: Any) -> Any:
+        names = {"propertyNames": {"maxLength": 1}, "minProperties": low}
+        return {"type": "object", "additionalProperties": {"anyOf": [{"type": "null"}, value]}, **names}
+
+    ones = {"type": "array", "items": {"const": 1}, "minItems": 6}
+    items = members(3, {**members(2, {}), "additionalProperties": ones})
+    grammar = constrain.Grammar.from_json_schema(
+        {"type": "array", "uniqueItems": True, "items": items}, property_order="any", whitespace="compact"
+    )
+    tokens = [bytes((byte,)) for byte in b'[]{},:"012 null+abcdefghijk'] + [b"</s>"]
+    tokens = list(dict.fromkeys(tokens))
+    compiled = constrain.CompiledGrammar(grammar.ir, constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1]))
+    text = b'[{"2":null,"0":null,"1":null},{"n":{"":['
+    reached = 0
+    for most in range(84, 100):
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+        if all(matcher.accept_token(tokens.index(bytes((byte,)))) for byte in text):
+            rest = matcher.completion()
+            assert matcher.accept_tokens(rest), most
+            reached += matcher.is_accepting()
+    assert reached

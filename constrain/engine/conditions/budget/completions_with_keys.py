@@ -89,14 +89,18 @@ def without_repeated_keys(
     for _ in range(_MOST_KEYS):
         here = place._state, keys.signature()
         is_known = bool(done) and here in known and compiled.generation == generation
-        rest = known[here] if is_known else _completion(compiled, place)
-        if rest is None:
+        if is_known:
+            rest, spelled = known[here], None
+        elif tokens_from(compiled, place) == NEVER:
             if done:
                 break
             return None
+        else:
+            spelled = completion(compiled, place)
+            rest = b"".join([compiled.vocabulary.tokens[token] for token in spelled])
         begin = None if is_known else _repeated_key(keys, rest)
         if begin is None:
-            tokens = fewest_tokens(compiled, done + rest) if done else None
+            tokens = fewest_tokens(compiled, done + rest) if done else _if_longer(compiled, place, spelled)
             if done and tokens is None:
                 break
             if compiled.generation == generation:
@@ -113,12 +117,12 @@ def without_repeated_keys(
     raise ConstrainError(NO_WAY)
 
 
-def _completion(compiled: GrammarTables, place: Place) -> bytes | None:
-    """The known completion of a place."""
-    if tokens_from(compiled, place) == NEVER:
-        return None
-    tokens = compiled.vocabulary.tokens
-    return b"".join([tokens[token] for token in completion(compiled, place)])
+def _if_longer(compiled: GrammarTables, place: Place, tokens: list[int] | None) -> list[int] | None:
+    """The known completion of a place, if it takes more tokens than was said.
+
+    Where rules leave keys out that were written, they say what the cheapest key costs, as often as one is needed.
+    """
+    return None if tokens is None or len(tokens) <= tokens_from(compiled, place) else tokens
 
 
 def _repeated_key(keys: ObjectKeys, data: bytes) -> int | None:
