@@ -671,6 +671,18 @@ def test_names_that_a_style_cannot_write_are_no_keys(style: str, begin: str, any
             compiled({"type": "structural_tag", "format": both})
 
 
+@pytest.mark.parametrize("low", [0, 3])
+@pytest.mark.parametrize("more", [{}, {"ab-": False}, {"ab-": {"const": 2}}], ids=str)
+def test_names_of_a_pattern_need_not_be_identifiers_beside_others(more: Any, low: int) -> None:
+    """Beside a name that is treated alone they had to be; where three were needed, nothing went on behind two."""
+    schema = {"type": "object", "patternProperties": {"^a?b?-?$": {"const": 1}}, "properties": more}
+    format = {"type": "json_schema", "json_schema": {**schema, "minProperties": low}, "style": "qwen_xml"}
+    grammar = compiled({"type": "structural_tag", "format": format})
+    for names in itertools.permutations(["", "a", "b-", "ab"], 3):
+        assert fits(grammar, "".join(f"<parameter={name}>1</parameter>" for name in names)), names
+    assert not fits(grammar, "<parameter=ab->1</parameter>" * 3)
+
+
 @pytest.mark.parametrize("any_order", [False, True])
 @pytest.mark.parametrize("style", [style for style in WRITTEN if style != "minimax_m3_xml"])
 def test_members_without_a_name_come_once_in_every_style(style: str, any_order: bool) -> None:

@@ -75,6 +75,7 @@ class Names(Spelling):
 
     def __init__(self, style: ArgumentStyle) -> None:
         self._style = style
+        self.is_body_all = False
         self._no_name = _marks_of(style)
         self.character = self.points(((0, 0x10FFFF),))
         self.body = repeat(self.character, 1) if style.any_name else _IDENTIFIER

@@ -61,6 +61,8 @@ class Spelling:
     """
 
     unwritable = ""
+    is_body_all = True
+    """Whether ``body`` is all texts, and no narrower choice for those of which a schema says nothing."""
     excludes: tuple[str, ...] = ()
     alphabet: tuple[Regular, ...] = ()
     """Each printable ASCII character, where words are made of these."""

@@ -256,14 +256,23 @@ def _spelled_together(items: tuple[Text, ...], spelling: Spelling) -> list[Regul
             bounded = _pattern_of_length(item.source, low, high, spelling)
             if bounded is not None:
                 others = [each for each in items if each is not item and each not in lengths]
-                return [bounded, *(_spelled(each, spelling) for each in others)]
+                return [bounded, *(_spelled_beside(each, items, spelling) for each in others)]
         if any(isinstance(item, Pattern) and _least_length(item.source) >= low for item in items):
             low = 0  # it says nothing that the pattern does not
-        parts = [_spelled(item, spelling) for item in items if item not in lengths]
+        parts = [_spelled_beside(item, items, spelling) for item in items if item not in lengths]
         parts = [part for part in parts if part is not spelling.body]
         if parts:
             return [counted(intersect(*parts), spelling.character, low, high)]
-    return [_spelled(item, spelling) for item in items]
+    return [_spelled_beside(item, items, spelling) for item in items]
+
+
+def _spelled_beside(text: Text, items: tuple[Text, ...], spelling: Spelling) -> Regular:
+    """One of several sets whose intersection is looked for."""
+    if isinstance(text, Without) and not spelling.is_body_all:
+        # Something is said of the texts but what they are not.
+        if not all(isinstance(item, Without) for item in items):
+            return complement(_spelled(text.item, spelling))
+    return _spelled(text, spelling)
 
 
 def _bounds(lengths: list[Length]) -> tuple[int, int | None]:
