@@ -69,10 +69,6 @@ class PersistentMap(Generic[K, V]):
             elif node is not None:
                 yield from node.entries.items()
 
-    def keys(self) -> Iterator[K]:
-        """All keys, in the same order."""
-        return (key for key, _ in self.items())
-
     def any_key(self) -> K:
         """One of the keys; there must be one."""
         node = self._root
@@ -87,6 +83,9 @@ class PersistentMap(Generic[K, V]):
             node = node[rest & (_WIDTH - 1)]
             rest >>= _BITS
         return node is not None and node.hash == number and key in node.entries
+
+    def __iter__(self) -> Iterator[K]:
+        return (key for key, _ in self.items())
 
     def __len__(self) -> int:
         return self._size
@@ -212,7 +211,7 @@ class PersistentSet(Generic[K]):
         return len(self._map)
 
     def __iter__(self) -> Iterator[K]:
-        return self._map.keys()
+        return iter(self._map)
 
     def __hash__(self) -> int:
         return hash((self._hash, len(self._map)))

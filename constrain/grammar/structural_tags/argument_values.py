@@ -73,9 +73,10 @@ def _marks_of(style: ArgumentStyle) -> CodePoints:
 class Names(Spelling):
     """How names are written: with the characters of a style that have a meaning otherwise escaped."""
 
+    is_body_all = False
+
     def __init__(self, style: ArgumentStyle) -> None:
         self._style = style
-        self.is_body_all = False
         self._no_name = _marks_of(style)
         self.character = self.points(((0, 0x10FFFF),))
         self.body = repeat(self.character, 1) if style.any_name else _IDENTIFIER

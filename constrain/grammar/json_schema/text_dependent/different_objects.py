@@ -118,7 +118,7 @@ class ObjectAutomaton:
         then = state._replace(size=state.size + 1, is_empty=False, last=len(members.named))
         names: dict[int, list[str]] = {}
         unnamed: PersistentMap[str, int] = state.others.derived(PersistentMap, self._count_unnamed)
-        for name in unnamed.keys():  # noqa: SIM118
+        for name in unnamed:
             names.setdefault(self._class_of(name), []).append(name)
         return [
             Member(None, 0, handle, then, keys, frozenset(names.get(place, ())))

@@ -190,7 +190,7 @@ class ObjectCosts:
         """What the cheapest members cost that are still needed, and the closing brace, if no others matter."""
         key = state._replace(others=NO_OTHERS)
         if key not in self._least:
-            self._least[key] = self._with(self._members.required & ~state.used, state, {})
+            self._least[key] = self._with(0, state, {})
         return self._least[key]
 
     def _with(self, names: int, state: ObjectState, values: dict[int, int]) -> int:

@@ -38,7 +38,7 @@ class Members:
         return Members(self._values.minus(name), self._hash ^ hash((name, self._values.get(name))))
 
     def __iter__(self) -> Iterator[str]:
-        return self._values.keys()
+        return iter(self._values)
 
     def __len__(self) -> int:
         return len(self._values)
