@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from masks import mask_of
 
 import constrain
+from bench.fuzz import finite_texts
 
 
-class Texts:
+class Texts(finite_texts.Texts):
     """A finite language over a vocabulary."""
-
-    def __init__(self, texts: Iterable[bytes]) -> None:
-        self._sorted = sorted(set(texts))
-        self._all = set(self._sorted)
-
-    def is_viable(self, prefix: bytes) -> bool:
-        """Whether some text begins like that."""
-        place = bisect_left(self._sorted, prefix)
-        return place < len(self._sorted) and self._sorted[place].startswith(prefix)
 
     def allowed(self, prefix: bytes, tokens: Sequence[bytes], eos: int) -> set[int]:
         """The tokens that may follow ``prefix``."""
         found = {token for token, data in enumerate(tokens) if token != eos and self.is_viable(prefix + data)}
-        return found | {eos} if prefix in self._all else found
+        return found | {eos} if prefix in self.all else found
 
 
 def compare_masks(

@@ -10,50 +10,19 @@ from __future__ import annotations
 import json
 import random
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import constrain
 from bench.fuzz import budgets, few_values_made, vocabularies
+from bench.fuzz.finite_texts import Texts
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind
 from bench.fuzz.schemas import Judges
 from constrain.engine.vocabulary.bitmasks import ids_in_mask
 
 _MOST_TEXTS = 4000
 _BYTES = constrain.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_ids=[256])
-
-
-class Texts:
-    """A finite language."""
-
-    def __init__(self, texts: Iterable[bytes]) -> None:
-        self.all = frozenset(texts)
-        self.sorted = sorted(self.all)
-        self._longest = max(map(len, self.all), default=0)
-
-    def begin(self, prefix: bytes) -> bool:
-        """Whether some text begins like that."""
-        place = bisect_left(self.sorted, prefix)
-        return place < len(self.sorted) and self.sorted[place].startswith(prefix)
-
-    def following(self, prefix: bytes) -> set[int]:
-        """The bytes that may follow such a beginning."""
-        found = set()
-        place = bisect_left(self.sorted, prefix)
-        while place < len(self.sorted) and self.sorted[place].startswith(prefix):
-            if len(self.sorted[place]) == len(prefix):
-                place += 1
-                continue
-            byte = self.sorted[place][len(prefix)]
-            found.add(byte)
-            place = len(self.sorted) if byte == 255 else bisect_left(self.sorted, prefix + bytes([byte + 1]))
-        return found
-
-    def heads(self, text: bytes) -> list[int]:
-        """The lengths of all texts that ``text`` begins with."""
-        return [size for size in range(min(len(text), self._longest) + 1) if text[:size] in self.all]
 
 
 Parts = Sequence[Texts]
@@ -64,7 +33,7 @@ def _begins(parts: Parts, text: bytes, first: int = 0) -> bool:
     """Whether ``text`` is the beginning of a text of these parts, from one on."""
     if first == len(parts):
         return not text
-    return parts[first].begin(text) or any(_begins(parts, text[n:], first + 1) for n in parts[first].heads(text))
+    return parts[first].is_viable(text) or any(_begins(parts, text[n:], first + 1) for n in parts[first].heads(text))
 
 
 def _following(parts: Parts, text: bytes, first: int = 0) -> set[int]:
