@@ -160,6 +160,7 @@ class FewValues:
         low = 0 if node.low is None else max(node.low.value - begin, 0)
         last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
         lists: list[list[Instance]] = []
+        known: dict[tuple[Handle, int], list[Instance]] = {}
         alike: Counter[Handle] = Counter()
         found: list[Instance] = []
         for length in range(last + 1):
@@ -173,14 +174,16 @@ class FewValues:
                     break
             # Of values that must be new, so many more that there is one in any case.
             wanted = most if node.unique is None else most + begin + length
-            handle = element(node, begin + length)
-            lists.append(self._of_handle(handle, wanted, depth - 1))
+            key = element(node, begin + length), wanted
+            if key not in known:
+                known[key] = self._of_handle(*key, depth - 1)
+            lists.append(known[key])
             if not lists[-1]:
                 break
             if node.unique is not None:
                 # There are no more items of a schema than different values.
-                alike[handle] += 1
-                if sum(each not in items for each in lists[-1]) < alike[handle]:
+                alike[key[0]] += 1
+                if sum(each not in items for each in lists[-1]) < alike[key[0]]:
                     break
         return found
 
