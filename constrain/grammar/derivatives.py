@@ -285,6 +285,9 @@ class Automaton:
                     known = following.setdefault(then, [])
                     longer = (word + members[place : place + 1] for word in words for place in range(len(members)))
                     known += islice(longer, most - len(known))
+                    # All that are made here are as long, and a character of Unicode has many steps.
+                    if self._ends[then] and len(known) + len(found) >= most:
+                        return (found + known)[:most]
             layer = following
         return found
 

@@ -13,6 +13,7 @@ from constrain.grammar.regex import classes, regex_language
 from constrain.grammar.regex.nodes import NOTHING, Chars
 from constrain.grammar.regex.parser import parse
 from constrain.grammar.utf8 import ALL, LAST, CodePoints, negate
+from constrain.unicode_categories import CATEGORIES
 
 EVERY = [chr(point) for point in range(LAST + 1)]
 
@@ -53,11 +54,18 @@ def test_perl_classes_are_what_str_says() -> None:
 
 
 def test_general_categories_are_those_of_unicodedata() -> None:
-    by_category: dict[str, set[int]] = {}
-    for char in EVERY:
-        by_category.setdefault(unicodedata.category(char), set()).add(ord(char))
-    for category, members in by_category.items():
-        assert expand(points_of(rf"\p{{{category}}}")) == members
+    by_category = {category: expand(points_of(rf"\p{{{category}}}")) for category in CATEGORIES}
+    assert sum(map(len, by_category.values())) == len(EVERY)
+    # But for what one of the two versions of Unicode does not know, one character has another category since.
+    unknown = by_category["Cn"]
+    differing = {
+        char
+        for char in EVERY
+        if (category := unicodedata.category(char)) != "Cn"
+        and ord(char) not in by_category[category]
+        and ord(char) not in unknown
+    }
+    assert differing <= {"\U0001171e"}
     for letter in "LMNPSZC":
         members = set().union(*(found for category, found in by_category.items() if category[0] == letter))
         assert expand(points_of(rf"\p{letter}")) == expand(points_of(rf"\p{{{letter}}}")) == members

@@ -16,7 +16,7 @@ from constrain.tokenizers.splitting import unicode_classes as uc
 from constrain.tokenizers.splitting.patterns import _NAMES, by_name
 from constrain.tokenizers.splitting.programs import compile_split
 from constrain.tokenizers.splitting.stages import BEHAVIORS, RegexStage, split_in_stages
-from constrain.tokenizers.splitting.unicode_categories import CATEGORIES, category_table
+from constrain.unicode_categories import CATEGORIES, category_table
 
 PATTERNS = [
     r"\w+|[^\w\s]+", r"\p{N}{1,3}", r"\s+$", r"(?=(\d{3})+(?!\d))", r"\d{1,3}(?=(?:\d{3})*\b)", r"(?<=a)b|.c",

@@ -1,22 +1,20 @@
 """Sets of characters that have a name: ``\\d``, ``\\w``, ``\\p{Lu}``; and which characters differ only in case.
 
-Everything is worked out from the Unicode data of the running Python, the first time it is asked
-for, and kept.  So ``\\w`` here and ``\\w`` in :mod:`re` agree in every version of Python.
-
-There are no scripts (``\\p{Greek}``) here: Python's ``unicodedata`` does not have them.
+``\\d``, ``\\w``, ``\\s`` and case are worked out from the Unicode data of the running Python, the first time they are
+asked for, and kept.  So ``\\w`` here and ``\\w`` in :mod:`re` agree in every version of Python.  General categories are
+those of one version of Unicode (:mod:`constrain.unicode_categories`).  There are no scripts (``\\p{Greek}``).
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
 from constrain.grammar.utf8 import ALL, LAST, CodePoints, common, negate, normalize
+from constrain.unicode_categories import CATEGORIES, category_table
 
 DIGIT: CodePoints = ((0x30, 0x39),)
 WORD: CodePoints = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -178,19 +176,13 @@ def _category(short: str) -> CodePoints:
 
 @lru_cache(maxsize=1)
 def _categories() -> dict[str, CodePoints]:
-    # Asking takes time.  Planes 4 to 13 hold nothing in any version of Unicode so far; the last two are private,
-    # all but two code points of each (The Unicode Standard, section 2.8).
-    spans: dict[str, list[tuple[int, int]]] = {
-        "Cn": [(0x40000, 0xDFFFF), (0xFFFFE, 0xFFFFF), (0x10FFFE, LAST)],
-        "Co": [(0xF0000, 0xFFFFD), (0x100000, 0x10FFFD)],
-    }
-    every = _every_code_point()
-    for begin, end in ((0, 0x40000), (0xE0000, 0xF0000)):
-        for category, group in itertools.groupby(map(unicodedata.category, every[begin:end])):
-            count = len(list(group))
-            spans.setdefault(category, []).append((begin, begin + count - 1))
-            begin += count
-    return {category: normalize(found) for category, found in spans.items()}
+    table = category_table()
+    ends = np.append(np.flatnonzero(table[:-1] != table[1:]), LAST)
+    firsts = np.append(0, ends[:-1] + 1)
+    spans: dict[str, list[tuple[int, int]]] = {category: [] for category in CATEGORIES}
+    for first, last, number in zip(firsts.tolist(), ends.tolist(), table[firsts].tolist(), strict=True):
+        spans[CATEGORIES[number]].append((first, last))
+    return {category: tuple(found) for category, found in spans.items()}
 
 
 TURKIC = frozenset((0x130, 0x131))

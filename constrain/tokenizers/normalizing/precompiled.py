@@ -19,8 +19,8 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.normalizing.charsmap import Charsmap, SpaceOptions
 from constrain.tokenizers.normalizing.normal_forms import Spans
 from constrain.tokenizers.normalizing.text_steps import TextStep
-from constrain.tokenizers.splitting.unicode_categories import CATEGORIES, category_table
 from constrain.tokenizers.splitting.unicode_older import codes_of_ranges
+from constrain.unicode_categories import CATEGORIES, category_table
 
 _LONGEST_CLUSTER = 5
 """Bytes of UTF-8."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from constrain.tokenizers.splitting.unicode_categories import CATEGORIES, HAN, category_table, members_of_ranges
 from constrain.tokenizers.splitting.unicode_older import older_punctuation
+from constrain.unicode_categories import CATEGORIES, HAN, category_table, members_of_ranges
 
 _OTHER_ALPHABETIC = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
 _LATIN1_NUMBERS = ((0xB2, 0xB3), (0xB9, 0xB9), (0xBC, 0xBE))

@@ -26,7 +26,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.splitting import instructions as vm
 from constrain.tokenizers.splitting.case_folding import add_other_cases, folded, several, texts_of_several
 from constrain.tokenizers.splitting.character_properties import members_of_category, word_members
-from constrain.tokenizers.splitting.unicode_categories import SPACES, members_of_ranges
+from constrain.unicode_categories import SPACES, members_of_ranges
 
 Members = npt.NDArray[np.bool_]
 """bool[0x110000]: a set of code points."""

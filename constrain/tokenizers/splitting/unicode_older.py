@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from constrain.tokenizers.splitting.unicode_categories import CATEGORIES, category_table
+from constrain.unicode_categories import CATEGORIES, category_table
 
 _NEWER_MARKS = (
     "7FD 897-89F 8CA-8E1 9FE AFA-AFF B55 C04 C3C D00 D3B-D3C D81 EBA ECE 180F 1885-1886 1ABF-1ACE 1DF6-1DFB "
