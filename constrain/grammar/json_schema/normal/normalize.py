@@ -27,6 +27,7 @@ from constrain.grammar.json_schema.normal.algebra import (
     subtract,
 )
 from constrain.grammar.json_schema.normal.assertions import Assertions
+from constrain.grammar.json_schema.normal.dependencies import Dependency, Kinds, alternatives, find_kinds
 from constrain.grammar.json_schema.normal.evaluated import demand_unevaluated
 from constrain.grammar.json_schema.normal.intersect import is_whole_type, member
 from constrain.grammar.json_schema.normal.keywords import read
@@ -228,8 +229,8 @@ class Normalizer:
             result = self._minus(result, assertions.excluded, pointer)
         if assertions.condition is not None and (assertions.then or assertions.otherwise or self._tracking):
             result = self._if(result, assertions.condition, assertions, location)
-        for name, consequence in assertions.dependencies:
-            result = self._depend(result, name, consequence, location)
+        if assertions.dependencies:
+            result = self._depend_on_all(result, assertions.dependencies, location)
         return result
 
     def _all_of(self, result: Normal, branches: tuple[Handle, ...], pointer: str) -> Normal:
@@ -391,9 +392,11 @@ class Normalizer:
     def _choice(self, name: str, node: ObjectNode) -> Normal | None:
         """What a property may be that is required and has but a few scalar values."""
         handle = node.properties.get(name)
-        if not handle or name not in node.required or not self._is_choice(handle):
-            return None
-        return self._done[handle]
+        return self._few_values(handle) if handle and name in node.required else None
+
+    def _few_values(self, handle: Handle) -> Normal | None:
+        """The normal form of what allows but a few scalar values; None also if that is not clear yet."""
+        return self._done[handle] if self._is_choice(handle) else None
 
     def _minus(self, result: Normal, handle: Handle, pointer: str) -> Normal:
         """What a handle does not allow is left."""
@@ -412,6 +415,30 @@ class Normalizer:
         holds = intersect(holds, self.normal(assertions.then), pointer, budget)
         fails = intersect(fails, self.normal(assertions.otherwise), pointer, budget)
         return merge([holds, fails], "if", pointer)
+
+    def _depend_on_all(self, result: Normal, dependencies: tuple[Dependency, ...], location: Location) -> Normal:
+        others = list(dependencies)
+        if not self._tracking:
+            groups, others = find_kinds(dependencies, self.normal, self._few_values)
+            for kinds in groups:
+                result = self._tell_apart(result, kinds, location.pointer)
+        for name, consequence in others:
+            result = self._depend(result, name, consequence, location)
+        return result
+
+    def _tell_apart(self, result: Normal, kinds: Kinds, pointer: str) -> Normal:
+        """What dependencies on the values of a member leave."""
+        out: list[Node] = []
+        conflict = result.conflict
+        for node in result.nodes:
+            if not isinstance(node, ObjectNode):
+                out.append(node)
+                continue
+            for alternative in alternatives(node, kinds, self._why_nothing, pointer):
+                both = intersect(Normal((node,)), Normal((alternative,)), pointer, self._budget)
+                out += both.nodes
+                conflict = conflict or both.conflict
+        return Normal(tuple(out), None if out else conflict)
 
     def _depend(self, result: Normal, name: str, consequence: Handle | dict[str, str], location: Location) -> Normal:
         """If the member is there, the consequence holds."""

@@ -1,0 +1,141 @@
+"""Dependencies that tell kinds of objects apart.
+
+``{"analyzer": {"properties": {"type": {"enum": ["string"]}}}}`` says that an object with ``analyzer`` has a ``type`` of
+``"string"``.  Each such dependency alone is a choice: without ``analyzer``, or with that ``type``.  Sixteen of them
+would be 65,536 alternatives.  But where all speak of the same member, which has few values, each of these values says
+of every other name whether it may be there, so there are no more alternatives than values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from constrain.grammar.json_schema.document.places import Handle, Never, conjunction, negate
+from constrain.grammar.json_schema.lexical.numbers import NumberForm
+from constrain.grammar.json_schema.normal.algebra import listed_values
+from constrain.grammar.json_schema.normal.intersect import Probe, member
+from constrain.grammar.json_schema.normal.nodes import Normal, NumberNode, ObjectNode
+
+Dependency = tuple[str, Handle | dict[str, str]]
+"""A name, and what holds where a member has it: a schema, or which names are required."""
+
+_FEWEST = 3
+"""Fewer dependencies are multiplied out."""
+
+
+class Kinds(NamedTuple):
+    """Dependencies on the values of one member.
+
+    Attributes
+    ----------
+    name : str
+        Of the member that tells kinds of objects apart.
+    values : dict of str to Handle
+        For each name that something depends on, the values of that member beside it.
+    listed : dict of str to frozenset
+        The same values, as keys.
+    required : set of str
+        Those of the names beside which that member must be there.
+    dependencies : list of Dependency
+        All of them, as they were given.
+    """
+
+    name: str
+    values: dict[str, Handle]
+    listed: dict[str, frozenset[object]]
+    required: set[str]
+    dependencies: list[Dependency]
+
+
+def find_kinds(
+    dependencies: tuple[Dependency, ...],
+    normal: Callable[[Handle], Normal],
+    choice: Callable[[Handle], Normal | None],
+) -> tuple[list[Kinds], list[Dependency]]:
+    """The dependencies that tell kinds of objects apart, several for each member that does, and the others.
+
+    Parameters
+    ----------
+    dependencies : tuple of Dependency
+    normal : callable
+        The normal form of a schema.
+    choice : callable
+        The same if the schema allows but a few scalar values; None if not, or if that is not clear yet.
+    """
+    groups: dict[str, Kinds] = {}
+    others = []
+    for dependency in dependencies:
+        name, consequence = dependency
+        said = None if isinstance(consequence, dict) else _only_member(normal(consequence))
+        listed = None if said is None or said[0] == name else _listed(choice(said[1]))
+        if said is None or listed is None:
+            others.append(dependency)
+            continue
+        kinds = groups.setdefault(said[0], Kinds(said[0], {}, {}, set(), []))
+        if name in kinds.values:
+            others.append(dependency)
+            continue
+        kinds.values[name], kinds.listed[name] = said[1], listed
+        kinds.dependencies.append(dependency)
+        if said[2]:
+            kinds.required.add(name)
+    few = [kinds for kinds in groups.values() if len(kinds.values) < _FEWEST]
+    others += [dependency for kinds in few for dependency in kinds.dependencies]
+    return [kinds for kinds in groups.values() if kinds not in few], others
+
+
+def _listed(values: Normal | None) -> frozenset[object] | None:
+    """Some values as keys; None if they are not listed, or if some of them may be written in some ways only."""
+    if values is None:
+        return None
+    if any(isinstance(node, NumberNode) and node.form is not NumberForm.ANY for node in values.nodes):
+        return None
+    return listed_values(values, lambda node: None)
+
+
+def _only_member(consequence: Normal) -> tuple[str, Handle, bool] | None:
+    """The member that a schema speaks of, what it says of it, and whether it must be there; None if it says more."""
+    nodes = [node for node in consequence.nodes if isinstance(node, ObjectNode)]
+    if len(nodes) != 1 or len(nodes[0].properties) != 1:
+        return None
+    node = nodes[0]
+    ((name, values),) = node.properties.items()
+    if not node.required.keys() <= {name}:
+        return None
+    rest = (node.additional, node.rules, node.some, node.low, node.high, node.seen, node.constant)
+    return (name, values, bool(node.required)) if not any(each for each in rest) else None
+
+
+def alternatives(node: ObjectNode, kinds: Kinds, probe: Probe, pointer: str) -> Iterator[ObjectNode]:
+    """What the objects of a node may be beside what the node says, by the values of a member.
+
+    Parameters
+    ----------
+    node : ObjectNode
+    kinds : Kinds
+    probe : callable
+        Says why a handle is empty.
+    pointer : str
+        Where the dependencies are.
+    """
+    own = member(node, kinds.name)
+    # For the values beside which the same names may be, and for all that nothing speaks of, the other names.
+    known = frozenset[object]().union(*kinds.listed.values())
+    excluded = {tuple(name for name in kinds.listed if value not in kinds.listed[name]) for value in known}
+    for without in sorted(excluded | {tuple(kinds.listed)}):
+        kind: Handle = ()
+        for name, values in kinds.values.items():
+            kind = conjunction(kind, negate(values) if name in without else values)
+        if probe(conjunction(own, kind)) is None:
+            yield _without({kinds.name: kind}, without, {kinds.name: pointer}, pointer)
+    yield _without({}, (kinds.name, *sorted(kinds.required)), {}, pointer)
+
+
+def _without(
+    properties: dict[str, Handle], absent: tuple[str, ...], required: dict[str, str], pointer: str
+) -> ObjectNode:
+    """Objects without some members."""
+    for name in absent:
+        properties[name] = Never(pointer, f"what depends on property {name!r} does not hold").handle
+    return ObjectNode(pointer, properties, required)
