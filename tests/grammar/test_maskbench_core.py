@@ -64,29 +64,34 @@ def test_every_instance_is_judged_right(data_folder: Path) -> None:
     wrong: list[str] = []
     refused: list[str] = []
     instances = reordered = 0
+
+    def accepts(text: bytes, compiled: constrain.CompiledGrammar) -> bool:
+        matcher = constrain.Matcher(compiled)
+        return matcher.accept_bytes(text) and matcher.is_accepting()
+
     for record in records:
+        schema = json.dumps(record["schema"])
         try:
-            compiled = compiler.compile(constrain.Grammar.from_json_schema(json.dumps(record["schema"])))
+            compiled = compiler.compile(constrain.Grammar.from_json_schema(schema))
         except constrain.ConstrainError as error:
             refused.append(str(error))
             continue
-
-        def accepts(text: bytes, compiled: constrain.CompiledGrammar = compiled) -> bool:
-            matcher = constrain.Matcher(compiled)
-            return matcher.accept_bytes(text) and matcher.is_accepting()
 
         for number, test in enumerate(record["tests"]):
             text = encode(test["data"])
             if text is None:
                 continue
             instances += 1
-            if accepts(text) == test["valid"]:
+            if accepts(text, compiled) == test["valid"]:
                 continue
             rank = {name: index for index, name in enumerate(dict.fromkeys(property_names(record["schema"])))}
             other = encode(ordered(test["data"], rank))
-            if test["valid"] and other != text and other is not None and accepts(other):
-                reordered += 1
-                continue
+            if test["valid"] and other is not None:
+                # Objects may name the same things in different orders: then no order is the right one for all.
+                free = constrain.Grammar.from_json_schema(schema, property_order="any")
+                if accepts(other, compiled) or accepts(text, compiler.compile(free)):
+                    reordered += 1
+                    continue
             wrong.append(f"{record['id']} instance {number}, which is {'' if test['valid'] else 'in'}valid")
     print(f"{len(records)} schemas, {instances} instances, {reordered} accepted only in the schema's order of keys")
     assert not wrong

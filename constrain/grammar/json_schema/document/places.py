@@ -122,9 +122,11 @@ def conjunction(left: Handle, right: Handle) -> Handle:
 def _complement_of_a_copy(old: Handle, new: list[Place]) -> Place | None:
     """A complement of something that a copy of stands beside it, one of the two being new; None if there is none."""
     for these, others in ((old, new), (new, [*old, *new])):
-        for place in these:
+        # Of a long chain of conditions nearly all are complements, which are no copies.
+        copies = [each for each in others if type(each) is not Negation]
+        for place in these if copies else ():
             if type(place) is Negation and len(place.item) == 1:
                 excluded = place.item[0]
-                if any(each.is_copy_of(excluded) for each in others):
+                if any(each.is_copy_of(excluded) for each in copies):
                     return place
     return None

@@ -202,11 +202,11 @@ class Normalizer:
             self._tracking = outer
         return demand_unevaluated(result, assertions, outer)
 
-    def _conjunction(self, assertions: Assertions, location: Location) -> Normal:
+    def _conjunction(self, assertions: Assertions, location: Location, result: Normal = ANY) -> Normal:
+        """What a schema allows of ``result``."""
         pointer, budget = location.pointer, self._budget
-        result = ANY
         if assertions.const is not None:
-            result = value_nodes(assertions.const, location, "const")
+            result = intersect(result, value_nodes(assertions.const, location, "const"), pointer, budget)
         if assertions.enum is not None:
             result = intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, budget)
         base = typed_nodes(assertions, location, self._tracking, self._names)
@@ -224,7 +224,7 @@ class Normalizer:
             if location.resource.document.coerces_one_of:
                 result = self._any_of(result, assertions.one_of, location)
             else:
-                result = intersect(result, self._one_of(assertions.one_of, location), pointer, budget)
+                result = self._one_of(result, assertions.one_of, location)
         if assertions.excluded is not None:
             result = self._minus(result, assertions.excluded, pointer)
         if assertions.condition is not None and (assertions.then or assertions.otherwise or self._tracking):
@@ -342,21 +342,26 @@ class Normalizer:
             untaken = self._minus(untaken, branch, pointer)
         return taken
 
-    def _one_of(self, branches: tuple[Handle, ...], location: Location) -> Normal:
-        """Each branch without all others."""
+    def _one_of(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
+        """Each branch without all others, in what ``result`` allows."""
+        pointer, budget = location.pointer, self._budget
+        if len(result.nodes) > len(ANY.nodes):
+            # Each alternative would be taken from each.
+            return intersect(result, self._one_of(ANY, branches, location), pointer, budget)
         alone: list[Normal] = []
-        untracked = [self._untracked(branch) for branch in branches]
+        # What tells the branches apart may be required beside them only.
+        inside = [self._inside(result, branch, pointer) for branch in branches]
         # A branch that says nothing of a type allows all of it.  Two such branches leave nothing of the type, whatever
         # the others say: without it they may list values, and need not be subtracted from each other.
-        whole = _allowed_twice(untracked)
-        listed = self._listed([_without_kinds(normal, whole) for normal in untracked] if whole else untracked)
+        whole = _allowed_twice(inside)
+        listed = self._listed([_without_kinds(normal, whole) for normal in inside] if whole else inside)
         holders: dict[object, list[int]] = {}
         for index, values in enumerate(listed):
             for value in values or ():
                 holders.setdefault(value, []).append(index)
         unlisted = [index for index, values in enumerate(listed) if values is None]
         for index, branch in enumerate(branches):
-            rest = self.normal(branch)
+            rest = intersect(result, self.normal(branch), pointer, budget) if self._tracking else inside[index]
             if whole and rest.nodes:
                 other = next((one for one in whole.get(rest.nodes[0].kind, ()) if one != index), index)
                 rest = _without_kinds(rest, whole, branches[other])
@@ -367,9 +372,26 @@ class Normalizer:
                 others = dict.fromkeys([*unlisted, *(one for value in values for one in holders[value])])
             for place in others:
                 if place != index and rest.nodes:
-                    rest = self._minus(rest, branches[place], location.pointer)
+                    rest = self._minus(rest, branches[place], pointer, inside[place])
             alone.append(rest)
-        return merge(alone, "oneOf", location.pointer)
+        return merge(alone, "oneOf", pointer)
+
+    def _inside(self, result: Normal, handle: Handle, pointer: str) -> Normal:
+        """What a schema allows of ``result``.
+
+        A choice that has not been worked out is so inside of ``result``, where its branches may exclude each other.
+        """
+        place = handle[0] if len(handle) == 1 else None
+        is_new = handle not in self._done and place not in self._open
+        if is_new and result is not ANY and not self._tracking and isinstance(place, Location):
+            assertions = read(place) if isinstance(place.schema, dict) else None
+            if assertions is not None and _is_choice_alone(assertions):
+                self._open[place] = self._probes
+                try:
+                    return self._conjunction(assertions, place, result)
+                finally:
+                    del self._open[place]
+        return intersect(result, self._untracked(handle), pointer, self._budget)
 
     def _listed(self, branches: list[Normal]) -> list[frozenset[object] | None]:
         """For each branch its values, if it lists them; for objects, those of the property that tells kinds apart."""
@@ -398,15 +420,16 @@ class Normalizer:
         """The normal form of what allows but a few scalar values; None also if that is not clear yet."""
         return self._done[handle] if self._is_choice(handle) else None
 
-    def _minus(self, result: Normal, handle: Handle, pointer: str) -> Normal:
-        """What a handle does not allow is left."""
+    def _minus(self, result: Normal, handle: Handle, pointer: str, inside: Normal | None = None) -> Normal:
+        """What a handle does not allow is left; ``inside`` may be what it allows of a schema that ``result`` is in."""
         if not handle:
             return Normal((), Conflict("every value is excluded (by a schema that is true)", pointer))
 
         def outside() -> Normal:
             return self._untracked(negate(handle))
 
-        return subtract(result, self._untracked(handle), outside, pointer, handle[0].pointer, self._budget)
+        allowed = self._untracked(handle) if inside is None else inside
+        return subtract(result, allowed, outside, pointer, handle[0].pointer, self._budget)
 
     def _if(self, result: Normal, condition: Handle, assertions: Assertions, location: Location) -> Normal:
         pointer, budget = location.pointer, self._budget
@@ -474,6 +497,12 @@ class Normalizer:
         normal = self._untracked(handle)
         found = [text_of(node) for node in normal.nodes if isinstance(node, StringNode)]
         return some(*found) if found else NO_TEXTS
+
+
+def _is_choice_alone(assertions: Assertions) -> bool:
+    """Whether a schema is a ``oneOf`` with nothing beside it that depends on what is evaluated."""
+    demands = assertions.unevaluated_properties, assertions.unevaluated_items
+    return assertions.one_of is not None and demands == (None, None)
 
 
 def _is_never(place: Place) -> bool:
