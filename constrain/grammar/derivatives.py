@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import TypeGuard
 
@@ -57,7 +58,7 @@ def example(language: Regular) -> bytes | None:
     if isinstance(language, Literal):
         return language.data
     if isinstance(language, ByteSet):
-        return bytes(_members(language.bits)[:1])
+        return _members(language.bits)[:1]
     if isinstance(language, Concat):
         parts = [example(part) for part in language.parts]
         return None if None in parts else b"".join(filter(None, parts))
@@ -333,11 +334,12 @@ def byte_classes(language: Regular) -> list[bytes]:
     for mask in masks:
         inside = [both for one in classes if (both := one & mask)]
         classes = inside + [rest for one in classes if (rest := one & ~mask)]
-    found = [bytes((byte,)) for byte in _members(single)] + [bytes(_members(one)) for one in classes]
+    found = [bytes((byte,)) for byte in _members(single)] + [_members(one) for one in classes]
     return sorted(found, key=lambda members: _RANKS[members[0]])
 
 
-def _members(bits: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def _members(bits: int) -> bytes:
     """The bytes of a set: letters and digits, what else can be seen in ASCII, and all others."""
     members = [byte for byte, digit in enumerate(reversed(f"{bits:b}")) if digit == "1"]
-    return sorted(members, key=_RANKS.__getitem__)
+    return bytes(sorted(members, key=_RANKS.__getitem__))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from os.path import commonprefix
 
 from constrain.errors import LimitError
 from constrain.grammar import utf8
@@ -177,6 +178,8 @@ class _Combination:
         self._is_end: dict[_State, bool] = {}
         self._add(text)
         self.start: _State = (0,) * len(self._automata)
+        # Of the beginning that was asked for last.
+        self._last_path: tuple[bytes, list[_State]] = b"", [self.start]
         self._rows: list[dict[int, list[int]]] = [{} for _ in self._automata]
         # The string is in all of some sets, and in what is made of others.
         self._needed, self._choices = {0}, list[Text]()
@@ -270,10 +273,15 @@ class _Combination:
 
     def path(self, beginning: str) -> list[_State]:
         """The states to the end of a beginning."""
-        path = [self.start]
-        for byte in beginning.encode():
+        data = beginning.encode()
+        # A mask asks for the same key with many ends.
+        before, path = self._last_path
+        shared = len(commonprefix([before, data]))
+        path = path[: shared + 1]
+        for byte in data[shared:]:
             pairs = zip(self._automata, path[-1], strict=True)
             path.append(tuple([automaton.step(each, byte) for automaton, each in pairs]))
+        self._last_path = data, path
         return path
 
     def count(self, most: int, limit: int) -> int | None:
