@@ -245,7 +245,9 @@ class TurnParser:
         if opening is not None:
             self._buffer = self._buffer[opening.end() :]
         self._step = self._begin_text
-        if opening is not None or (thoughts.is_open and self._reasoning):
+        if opening is not None and opening.re in [mark.pattern for mark in self._marks.thoughts_end]:
+            self._step = self._after_thoughts
+        elif opening is not None or (thoughts.is_open and self._reasoning):
             self.turn.is_complete = self._reasoning = False
             self._step = self._think if opening is None else self._begin_thoughts
         return True

@@ -39,6 +39,7 @@ class StyleMarks:
     separators : list of Mark
         A separator, with the start of the next call.
     thoughts, thoughts_end : list of Mark
+        What shows at the beginning of a turn whether there are thoughts; and what they end with.
     """
 
     def __init__(self, style: ToolStyle) -> None:
@@ -52,6 +53,8 @@ class StyleMarks:
         if style.reasoning is not None:
             self.thoughts = [Mark(style.reasoning.begin.strip(), is_inside=True, is_last=True)]
             self.thoughts_end = [Mark(style.reasoning.end, is_inside=True, is_last=True)]
+            if style.reasoning.end_alone:
+                self.thoughts += self.thoughts_end
         self.separators = list(_separators(style, self.starts))
         turned = list(_turned_forms(style))
         self.section_end: Mark | None = None

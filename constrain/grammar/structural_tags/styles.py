@@ -127,6 +127,8 @@ _COHERE = {"string": "raw", "number": "json", "boolean": "json", "null": "json",
 
 STYLES: dict[str, ArgumentStyle] = {
     "qwen_xml": ArgumentStyle("<parameter=", ">", _same(""), "</parameter>", string_lines=True),
+    # The same tags, in models that write no line ends around a value.
+    "seed_xml": ArgumentStyle("<parameter=", ">", _same(""), "</parameter>"),
     "minimax_xml": ArgumentStyle('<parameter name="', '">', _same(""), "</parameter>"),
     "deepseek_xml": ArgumentStyle(
         '<｜DSML｜parameter name="', '" string="', _named(_IS_STRING, '">'), "</｜DSML｜parameter>"

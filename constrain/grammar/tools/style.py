@@ -29,6 +29,8 @@ class Reasoning:
         Whether the prompt holds ``begin`` already, so that each turn begins with thoughts.
     before : str
         What a turn may begin with before ``begin``.
+    end_alone : bool
+        Whether a turn without thoughts may begin with their end.
     """
 
     begin: str
@@ -36,6 +38,7 @@ class Reasoning:
     after: str = ""
     is_open: bool = False
     before: str = ""
+    end_alone: bool = False
 
     def openings(self) -> list[str]:
         """The ways in which thoughts begin."""

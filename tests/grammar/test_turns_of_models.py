@@ -1,0 +1,108 @@
+"""Turns as models write them, and what they are read as: the grammar allows what the parser reads, to the character."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain.tools import Call, TurnParser, parse
+
+BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
+WRITE = {
+    "name": "write",
+    "parameters": {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
+}
+STOP = {"name": "stop", "parameters": {"type": "object", "properties": {}}}
+
+
+def compiled(style: str, tools: Any = (WRITE, STOP), **options: Any) -> constrain.CompiledGrammar:
+    return constrain.CompiledGrammar(constrain.Grammar.from_tools(tools, style=style, **options).ir, BYTES)
+
+
+def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
+    matcher = constrain.Matcher(grammar)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+def read(text: str, style: str, tools: Any = (WRITE, STOP), **options: bool) -> tuple[str, str, list[Call]]:
+    """What a turn is read as, which is the same where it comes sign by sign."""
+    turn = parse(text, style, tools, **options)
+    parser = TurnParser(style, tools, **options)
+    for sign in text:
+        parser.feed(sign)
+    parser.finish()
+    assert parser.turn == turn
+    return turn.reasoning, turn.text, turn.calls
+
+
+@pytest.mark.parametrize(
+    ("style", "begin", "end"),
+    [
+        (
+            "seed_oss",
+            "<seed:tool_call>\n<function=write>\n<parameter=code>",
+            "</parameter>\n</function>\n</seed:tool_call>",
+        ),
+        ("mimo", "<tool_call><function=write><parameter=code>", "</parameter></function></tool_call>"),
+        (
+            "qwen3_coder",
+            "<tool_call>\n<function=write>\n<parameter=code>\n",
+            "\n</parameter>\n</function>\n</tool_call>",
+        ),
+    ],
+)
+@pytest.mark.parametrize("code", ["x", "x\n", "\nx", "\n\n", "\n", "", "  x ", "a\n\nb\n"])
+def test_strings_in_xml_keep_their_line_ends(style: str, begin: str, end: str, code: str) -> None:
+    """The templates of Seed-OSS and MiMo write a string as it is, that of Qwen 3 Coder between two line ends."""
+    turn = begin + code + end
+    assert fits(compiled(style), turn)
+    assert read(turn, style) == ("", "", [Call("write", {"code": code})])
+    # Each string that a schema lists is that one, too.
+    one = {"name": "write", "parameters": {"type": "object", "properties": {"code": {"const": code}}}}
+    other = {"name": "write", "parameters": {"type": "object", "properties": {"code": {"const": f"{code}\n"}}}}
+    assert fits(compiled(style, [one]), turn)
+    assert not fits(compiled(style, [other]), turn)
+
+
+M3 = "]<]minimax[>["
+M3_STOP = f'{M3}<tool_call>\n{M3}<invoke name="stop">{M3}</invoke>\n{M3}</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("begin", "thoughts"),
+    [("", ""), ("</mm:think>", ""), ("<mm:think></mm:think>", ""), ("<mm:think>hm</mm:think>", "hm")],
+)
+def test_minimax_m3_ends_thoughts_that_it_did_not_begin(begin: str, thoughts: str) -> None:
+    for rest, said, calls in (
+        ("Hi", "Hi", []),
+        (f"Hi{M3_STOP}", "Hi", [Call("stop", {})]),
+        (M3_STOP, "", [Call("stop", {})]),
+    ):
+        for grammar in (compiled("minimax_m3"), compiled("minimax_m3", reasoning=40)):
+            assert fits(grammar, begin + rest)
+        assert fits(compiled("minimax_m3", tool_choice="required"), begin + rest) == (not said)
+        assert fits(compiled("minimax_m3", reasoning_begun=True), begin + rest) == bool(begin)
+        assert fits(compiled("minimax_m3", reasoning=False), begin + rest) == (not begin)
+        assert read(begin + rest, "minimax_m3") == (thoughts, said, calls)
+    for wrong in ("</mm:think></mm:think>Hi", "Hi</mm:think>", "</mm:think><mm:think>hm</mm:think>Hi"):
+        assert not fits(compiled("minimax_m3"), wrong)
+    # Where the prompt has begun them, that is their end.
+    assert read(f"</mm:think>{M3_STOP}", "minimax_m3", reasoning_begun=True) == ("", "", [Call("stop", {})])
+
+
+def test_a_tool_whose_schema_names_no_arguments() -> None:
+    """MiniMax M3 writes the name of an argument in its end: a schema that says nothing of names would be an error."""
+    bare = {"name": "stop", "parameters": {"type": "object", "description": "none"}}
+    assert fits(compiled("minimax_m3", [WRITE, bare], tool_choice="required"), M3_STOP)
+    argument = M3_STOP.replace('"stop">', f'"stop">{M3}<a>1{M3}</a>')
+    assert not fits(compiled("minimax_m3", [WRITE, bare]), argument)
+    for open_one, options in (
+        ({**bare, "parameters": {"type": "object", "additionalProperties": True}}, {}),
+        (bare, {"closed": False}),
+    ):
+        with pytest.raises(constrain.SchemaError, match="members that the schema does not name"):
+            compiled("minimax_m3", [open_one], **options)
+    assert fits(compiled("hermes", [bare]), '<tool_call>\n{"name": "stop", "arguments": {"a": 1}}\n</tool_call>')
