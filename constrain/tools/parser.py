@@ -317,8 +317,8 @@ class TurnParser:
                 self._step = self._rest
             return True
         if self._style.text is not None:
-            before, preamble = self._style.text[0], self._style.preamble
-            if self._may_begin(before) or (preamble is not None and self._may_begin(preamble[0])):
+            begins, preamble = (self._style.text[0], *self._style.also_text), self._style.preamble
+            if any(map(self._may_begin, begins)) or (preamble is not None and self._may_begin(preamble[0])):
                 self._step = self._begin_text
                 return False
             if preamble is not None and self._take(preamble[0]):
@@ -326,7 +326,7 @@ class TurnParser:
                 return True
             # Either a text or a call (or a section); or a text that the prompt may have begun.
             calls = self._begin_call if self._style.section is None else self._read_text
-            self._step = self._read_framed if self._take(before) or self._style.text_first else calls
+            self._step = self._read_framed if any(map(self._take, begins)) or self._style.text_first else calls
         return True
 
     def _begin_call(self) -> bool:
@@ -385,19 +385,29 @@ class TurnParser:
         return None, True
 
     def _read_text(self) -> bool:
+        before = self._style.before_calls
         place, is_whole = self._find_opening(len(self._buffer))
         if place is None:
-            self._say("text", len(self._buffer) - self._held(self._marks.starts))
+            # What a turn without text has before its calls is no text.
+            if self._has_said() or not any(self._may_begin(before + start) for start in self._marks.starts):
+                self._say("text", len(self._buffer) - self._held(self._marks.starts))
             return False
-        self._say("text", place)
+        if self._has_said() or self._buffer[:place] != before:
+            self._say("text", place)
+            place = 0
         if not is_whole:
             return False
+        self._go_on(place)
         assert self._opening is not None
         if self._style.section is not None:
-            self._go_on(self._opening.end() - place)
+            self._go_on(self._opening.end() - self._opening.start())
             self._in_section, self.turn.is_complete = True, False
         self._step = self._read_head
         return True
+
+    def _has_said(self) -> bool:
+        """Whether there was a text or a call before what is there."""
+        return bool(self.turn.text or self.turn.calls)
 
     def _read_head(self) -> bool:
         head, must_wait = self._first(self._marks.heads)

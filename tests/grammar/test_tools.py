@@ -342,9 +342,9 @@ def test_a_line_end_before_the_thoughts_of_glm() -> None:
     turn = f"\n<think>hm</think>\n{WRITTEN['glm4.5']}"
     assert fits(compiled("glm4.5"), turn)
     assert parse(turn, "glm4.5", [WEATHER, TIME]).reasoning == "hm"
-    # Without thoughts it is text.
+    # Without thoughts it stands before the calls.
     assert fits(compiled("glm4.5"), f"\n{WRITTEN['glm4.5']}")
-    assert parse(f"\n{WRITTEN['glm4.5']}", "glm4.5", [WEATHER, TIME]).text == "\n"
+    assert parse(f"\n{WRITTEN['glm4.5']}", "glm4.5", [WEATHER, TIME]).text == ""
 
 
 def test_ids_of_calls_before_the_arguments_of_mistral() -> None:

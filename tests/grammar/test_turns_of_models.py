@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+
 from typing import Any
 
 import pytest
@@ -106,3 +106,50 @@ def test_a_tool_whose_schema_names_no_arguments() -> None:
         with pytest.raises(constrain.SchemaError, match="members that the schema does not name"):
             compiled("minimax_m3", [open_one], **options)
     assert fits(compiled("hermes", [bare]), '<tool_call>\n{"name": "stop", "arguments": {"a": 1}}\n</tool_call>')
+
+
+@pytest.mark.parametrize(
+    ("style", "before", "call"),
+    [
+        ("minimax_m2", "\n", '<minimax:tool_call>\n<invoke name="stop">\n</invoke>\n</minimax:tool_call>'),
+        ("glm4.5", "\n", "<tool_call>stop\n</tool_call>"),
+        *(
+            (
+                f"deepseek_{version}",
+                "\n\n",
+                f'<｜DSML｜{blank}{calls}>\n<｜DSML｜{blank}invoke name="stop">\n</｜DSML｜{blank}invoke>\n'
+                f"</｜DSML｜{blank}{calls}>",
+            )
+            for version, blank, calls in (
+                ("v3.2", "", "function_calls"),
+                ("v4", "", "tool_calls"),
+                ("v4.1", " ", "calls"),
+            )
+        ),
+    ],
+)
+def test_what_stands_before_calls_without_text_is_no_text(style: str, before: str, call: str) -> None:
+    stop = [Call("stop", {})]
+    for thoughts, hm in (("", ""), ("<think>hm</think>", "hm"), ("<think></think>", "")):
+        options = {"reasoning": bool(thoughts)}
+        turn = thoughts + before + call
+        for choice in ("auto", "required"):
+            assert fits(compiled(style, tool_choice=choice, **options), turn)
+        assert read(turn, style, **options) == (hm, "", stop)
+        assert read(thoughts + call, style, **options) == (hm, "", stop)
+        # Behind a text it is a part of that; and so it is where no call follows.
+        assert read(f"{thoughts}Hi{before}{call}", style, **options) == (hm, f"Hi{before}", stop)
+    for wrong in (call.replace("stop", "s p"), call[:5]):
+        assert read(before + wrong, style, reasoning=False)[1:] == (before + wrong, [])
+    assert read(f"{before}Hi", style, reasoning=False)[1:] == (f"{before}Hi", [])
+    assert read(before, style, reasoning=False)[1:] == (before, [])
+
+
+@pytest.mark.parametrize("kind", ["", " <|constrain|>json", " json"])
+def test_a_text_of_harmony_that_says_it_is_json(kind: str) -> None:
+    turn = f'<|channel|>final{kind}<|message|>{{"a": 1}}'
+    thoughts = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant"
+    for end in ("", "<|return|>"):
+        assert read(turn + end, "harmony") == ("", '{"a": 1}', [])
+        assert read(thoughts + turn + end, "harmony") == ("hm", '{"a": 1}', [])
+    assert fits(compiled("harmony"), thoughts + turn) == (not kind)

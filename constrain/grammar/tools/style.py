@@ -102,6 +102,8 @@ class ToolStyle:
     reasoning : Reasoning, optional
     text : (str, str)
         What stands around free text that is not alone in the turn.  With it a turn is a text or a call (or a section).
+    also_text : tuple of str
+        What stands before such a text now and then: a parser reads it, a grammar does not allow it.
     preamble : (str, str), optional
         What stands around a text before the text or call of such a turn.  A turn is several messages then: any number
         of thoughts and preambles, and that text or call.
@@ -135,6 +137,7 @@ class ToolStyle:
     before_calls: str = ""
     reasoning: Reasoning | None = None
     text: tuple[str, str] | None = None
+    also_text: tuple[str, ...] = ()
     preamble: tuple[str, str] | None = None
     text_first: bool = False
     end: str = ""
