@@ -12,10 +12,10 @@ from constrain.grammar.tools.style import pieces
 NAME = "[A-Za-z0-9_.:/-]+?"
 _SPACE = "[ \t\r\n]*"
 
-# Where white space may stand: where the style has some, around the signs of JSON, between two marks, and around what is
-# a token in most models.
+# Where white space may stand: where the style has some, around the signs of JSON, between two marks, before the end of
+# a block of code, and around what is a token in most models.
 _PLACES_OF_SPACE = re.compile(
-    r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=\")(?=:)|(?<=[\]>])(?=[\[<])|(?<=[|｜]>)|(?=<[|｜])"
+    r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=\")(?=:)|(?<=[\]>])(?=[\[<])|(?<=\])(?=```)|(?<=[|｜]>)|(?=<[|｜])"
 )
 
 
@@ -77,6 +77,9 @@ class Mark:
         is_inside: bool = False,
         is_last: bool = False,
     ) -> None:
+        if behind is not None and not behind.strip():
+            # Arguments may begin with white space.
+            behind = ""
         parts: list[str | _Run] = [_RUNS[_SPACE]] if is_inside else []
         parts += [before[:exact], *_parts(before[exact:])]
         if behind is not None:

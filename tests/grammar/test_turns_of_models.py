@@ -152,3 +152,90 @@ def test_a_text_of_harmony_that_says_it_is_json(kind: str) -> None:
         assert read(turn + end, "harmony") == ("", '{"a": 1}', [])
         assert read(thoughts + turn + end, "harmony") == ("hm", '{"a": 1}', [])
     assert fits(compiled("harmony"), thoughts + turn) == (not kind)
+
+
+WRITTEN_OTHERWISE = [
+    (
+        "command_r",
+        'I look.\nAction:\n```json\n[{"tool_name": "write", "parameters": {"code": "x"}}]\n```',
+        "",
+        "I look.\n",
+    ),
+    ("internlm2", '<|action_start|><|plugin|>\n{"name": "write", "arguments": {"code": "x"}}<|action_end|>', "", ""),
+    (
+        "internlm2",
+        'So<|action_start|> <|plugin|>\n{"name": "write", "parameters": {"code": "x"}}<|action_end|>',
+        "",
+        "So",
+    ),
+    ("jamba", ' <tool_calls>[{"name": "write", "arguments": {"code": "x"}}]</tool_calls>', "", " "),
+    (
+        "hunyuan_a13b",
+        '<think>\nhm\n</think>\n<tool_calls>[{"name": "write", "arguments": {"code": "x"}}]</tool_calls>',
+        "hm\n",
+        "",
+    ),
+    (
+        "gigachat3",
+        'So<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "write", "arguments": {"code": "x"}}',
+        "",
+        "So",
+    ),
+    (
+        "gigachat3.5",
+        '<think>hm</think>\n\nSo\n\n<｜GCML｜tool_calls>\n<｜GCML｜invoke name="write">\n'
+        '<｜GCML｜parameter name="code" string="true">x'
+        "</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls>",
+        "hm",
+        "So\n\n",
+    ),
+    (
+        "solar_open2",
+        "<|think:start|>hm<|think:end|>So<|tool_call:start|>write\n<|tool_arg:start|>code<|tool_arg:value|>x<|tool_arg:end|>\n"
+        "<|tool_call:end|>",
+        "hm",
+        "So",
+    ),
+    (
+        "dots",
+        'So<dots_function_call><invoke name="write"><parameter name="code">x</parameter></invoke></dots_function_call>',
+        "",
+        "So",
+    ),
+    (
+        "step3",
+        "hm\n</think>\n<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>"
+        '<steptml:invoke name="write"><steptml:parameter name="code">x</steptml:parameter></steptml:invoke>'
+        "<｜tool_call_end｜><｜tool_calls_end｜>",
+        "hm\n",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("style", "turn", "thoughts", "said"), WRITTEN_OTHERWISE)
+def test_turns_that_templates_and_parsers_have(style: str, turn: str, thoughts: str, said: str) -> None:
+    assert read(turn, style) == (thoughts, said, [Call("write", {"code": "x"})])
+    assert fits(compiled(style), turn) == (style not in ("command_r", "jamba", "dots", "step3"))
+
+
+def test_a_turn_of_xlam_is_calls_or_text() -> None:
+    calls = '[{"name": "write", "arguments": {"code": "]"}}, {"name": "stop", "arguments": {}}]'
+    assert fits(compiled("xlam"), calls)
+    assert read(calls, "xlam") == ("", "", [Call("write", {"code": "]"}), Call("stop", {})])
+    for text in ("Sorry [1].", "", "{}"):
+        assert fits(compiled("xlam"), text)
+        assert read(text, "xlam") == ("", text, [])
+    assert not fits(compiled("xlam"), "[]")
+    assert not fits(compiled("xlam"), f"So {calls}, ") or not read(f"So {calls}", "xlam")[2]
+
+
+def test_values_of_functiongemma() -> None:
+    values = {"type": "object", "properties": {"a": {}, "b": {"type": "array"}, "c": {"type": "object"}}}
+    tool = {"name": "put", "parameters": values}
+    turn = "<start_function_call>call:put{a:<escape>x, {y}<escape>,b:[1,<escape>z<escape>,true],c:{d:null}}"
+    turn += "<end_function_call>"
+    assert fits(compiled("functiongemma", [tool]), turn)
+    put = Call("put", {"a": "x, {y}", "b": [1, "z", True], "c": {"d": None}})
+    assert read(turn, "functiongemma", [tool]) == ("", "", [put])
+    assert not fits(compiled("functiongemma", [tool]), turn + "<start_function_response>")
