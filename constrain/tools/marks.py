@@ -10,7 +10,8 @@ from string import ascii_letters, digits
 from constrain.grammar.tools.style import pieces
 
 NAME = "[A-Za-z0-9_.:/-]+?"
-_SPACE = "[ \t\r\n]*"
+SPACE_SIGNS = " \t\r\n"
+_SPACE = f"[{SPACE_SIGNS}]*"
 
 # Where white space may stand: where the style has some, around the signs of JSON, between two marks, before the end of
 # a block of code, and around what is a token in most models.
@@ -36,7 +37,7 @@ class _Run:
 
 
 _RUNS = {
-    _SPACE: _Run(_SPACE, frozenset(" \t\r\n"), 0),
+    _SPACE: _Run(_SPACE, frozenset(SPACE_SIGNS), 0),
     NAME: _Run(f"(?P<name>{NAME})", _NAME_SIGNS, 1),
     "[0-9]+": _Run("[0-9]+", frozenset(digits), 1),
     "[a-zA-Z0-9]{9}": _Run("[a-zA-Z0-9]{9}", frozenset(ascii_letters + digits), 9, is_endless=False),

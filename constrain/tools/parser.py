@@ -19,7 +19,7 @@ from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
 from constrain.tools.json_values import read_json_arguments
-from constrain.tools.marks import Mark, MarkSearch
+from constrain.tools.marks import SPACE_SIGNS, Mark, MarkSearch
 from constrain.tools.python_calls import read_call
 from constrain.tools.style_marks import StyleMarks
 from constrain.tools.xml_arguments import ArgumentReader, NotYet
@@ -318,9 +318,12 @@ class TurnParser:
             return True
         if self._style.text is not None:
             begins, preamble = (self._style.text[0], *self._style.also_text), self._style.preamble
-            if any(map(self._may_begin, begins)) or (preamble is not None and self._may_begin(preamble[0])):
+            found, must_wait = self._first(self._marks.messages)
+            if must_wait:
                 self._step = self._begin_text
                 return False
+            if found is not None:
+                self._buffer = self._buffer.lstrip(SPACE_SIGNS)
             if preamble is not None and self._take(preamble[0]):
                 self._step = self._read_preamble
                 return True

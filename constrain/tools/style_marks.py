@@ -38,6 +38,8 @@ class StyleMarks:
         What follows a call in a section.
     separators : list of Mark
         A separator, with the start of the next call.
+    messages : list of Mark
+        In a style whose texts stand between marks: what these, preambles and calls begin with.
     thoughts, thoughts_end : list of Mark
         What shows at the beginning of a turn whether there are thoughts; and what they end with.
     """
@@ -55,6 +57,12 @@ class StyleMarks:
             self.thoughts_end = [Mark(style.reasoning.end, is_inside=True, is_last=True)]
             if style.reasoning.end_alone:
                 self.thoughts += self.thoughts_end
+        # Before texts between marks, and calls in their place, there may be white space.
+        messages = () if style.text is None else (style.text[0], *style.also_text, *(style.preamble or ())[:1])
+        self.messages = [
+            Mark(begin, exact=len(begin), is_inside=True, is_last=True)
+            for begin in (*messages, *(start for start in self.starts if messages and not start[0].isspace()))
+        ]
         self.separators = list(_separators(style, self.starts))
         turned = list(_turned_forms(style))
         self.section_end: Mark | None = None

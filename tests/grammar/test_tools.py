@@ -145,6 +145,7 @@ _JSON = (
     '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
     '{"name": "get_time", "arguments": {"zone": "UTC"}}',
 )
+WRITTEN["granite3.3"] = WRITTEN["granite3"]
 WRITTEN["hunyuan_a13b"] = WRITTEN["apriel"]
 WRITTEN["xlam"] = f"[{', '.join(_JSON)}]"
 WRITTEN["jamba"] = "<tool_calls>[\n    {},\n    {}\n]</tool_calls>".format(*_JSON)

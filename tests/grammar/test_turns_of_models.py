@@ -239,3 +239,42 @@ def test_values_of_functiongemma() -> None:
     put = Call("put", {"a": "x, {y}", "b": [1, "z", True], "c": {"d": None}})
     assert read(turn, "functiongemma", [tool]) == ("", "", [put])
     assert not fits(compiled("functiongemma", [tool]), turn + "<start_function_response>")
+
+
+STRAY_MARKS = [
+    ("kimi_k2", "<|tool_call_begin|>"),
+    ("glm4.5", "</tool_call>"),
+    ("glm4.5", "<arg_key>"),
+    ("minimax_m2", "</minimax:tool_call>"),
+    ("minimax_m2", "</invoke>"),
+]
+
+
+@pytest.mark.parametrize(("style", "mark"), STRAY_MARKS)
+def test_text_holds_no_stray_mark_of_a_call(style: str, mark: str) -> None:
+    grammar = compiled(style, reasoning=False)
+    assert fits(grammar, f"So {mark[:-1]} it is.")
+    assert not fits(grammar, f"So {mark} it is.")
+    assert read(f"So {mark} it is.", style, reasoning=False) == ("", f"So {mark} it is.", [])
+
+
+@pytest.mark.parametrize("space", ["", "\n", "\n\n", " \r\n"])
+@pytest.mark.parametrize(
+    ("style", "turn", "end"),
+    [
+        ("granite3.3", "<think>hm</think>@<response>Hi</response>", ""),
+        ("granite3.3", '<think>hm</think>@<|tool_call|>[{"name": "write", "arguments": {"code": "x"}}]', ""),
+        ("command_r7b", "<|START_THINKING|>hm<|END_THINKING|>@<|START_RESPONSE|>Hi<|END_RESPONSE|>", ""),
+        ("harmony", "@<|channel|>final<|message|>Hi<|return|>", "<|return|>"),
+    ],
+)
+def test_white_space_before_marks_is_no_text(style: str, turn: str, end: str, space: str) -> None:
+    thoughts = "hm" if "hm" in turn else ""
+    said, calls = ("Hi", []) if "Hi" in turn else ("", [Call("write", {"code": "x"})])
+    assert read(turn.replace("@", space), style) == (thoughts, said, calls)
+    assert fits(compiled(style), turn.replace("@", space).removesuffix(end)) == (not space)
+
+
+@pytest.mark.parametrize("text", ["\n\nSo", "  ", "<resp", "\n<respond>", ""])
+def test_white_space_before_a_text_without_marks_is_text(text: str) -> None:
+    assert read(f"<think>hm</think>{text}", "granite3.3") == ("hm", text, [])

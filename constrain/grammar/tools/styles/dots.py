@@ -12,5 +12,6 @@ STYLE = replace(
     section=Section("<dots_function_call>\n", "", "</dots_function_call>"),
     before_calls="",
     reasoning=None,
+    excludes=("</dots_function_call>", "</invoke>"),
     notes="Dots",
 )

@@ -11,5 +11,6 @@ STYLE = ToolStyle(
     section=Section("<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>"),
     reasoning=Reasoning("<think>", "</think>"),
     also_read=(("<|tool_call_begin|>", ":{number}<|tool_call_argument_begin|>"),),
+    excludes=("<|tool_call_begin|>",),
     notes="Kimi K2",
 )
