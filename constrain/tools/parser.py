@@ -402,7 +402,7 @@ class TurnParser:
             return False
         self._go_on(place)
         assert self._opening is not None
-        if self._style.section is not None:
+        if self._opening.re in [mark.pattern for mark in self._marks.section_begins]:
             self._go_on(self._opening.end() - self._opening.start())
             self._in_section, self.turn.is_complete = True, False
         self._step = self._read_head
@@ -527,7 +527,7 @@ class TurnParser:
         found, must_wait = self._first(self._marks.behind_call)
         if found is None:
             return False if must_wait else self._give_up()
-        if self._marks.section_end is not None and found.re is self._marks.section_end.pattern:
+        if found.re in [mark.pattern for mark in self._marks.section_ends]:
             self._buffer = self._buffer[found.end() :]
             self._in_section, self.turn.is_complete = False, True
             self._go_behind(self._behind_calls)

@@ -278,3 +278,27 @@ def test_white_space_before_marks_is_no_text(style: str, turn: str, end: str, sp
 @pytest.mark.parametrize("text", ["\n\nSo", "  ", "<resp", "\n<respond>", ""])
 def test_white_space_before_a_text_without_marks_is_text(text: str) -> None:
     assert read(f"<think>hm</think>{text}", "granite3.3") == ("hm", text, [])
+
+
+KIMI = '<|tool_call_begin|>functions.write:{}<|tool_call_argument_begin|>{{"code": "x"}}<|tool_call_end|>'
+TWO = KIMI.format(0) + KIMI.format(1)
+KIMI_TURNS = [
+    ("So" + TWO, "", "So", True),
+    (f"So{KIMI.format(0)}\n{KIMI.format(1)}!", "", "So!", True),
+    ("<think>hm</think>" + TWO, "hm", "", True),
+    ("<think>hm" + TWO, "hm", "", True),
+    (f"So<|tool_call_section_begin|>{TWO}<|tool_call_section_end|>", "", "So", True),
+    (f"<|tool_calls_section_begin|>{TWO}<|tool_call_section_end|>", "", "", True),
+    (f"<|tool_calls_section_begin|>{TWO}", "", "", False),
+]
+
+
+@pytest.mark.parametrize(("turn", "thoughts", "said", "is_complete"), KIMI_TURNS)
+def test_calls_of_kimi_k2_without_their_section(turn: str, thoughts: str, said: str, is_complete: bool) -> None:
+    assert read(turn, "kimi_k2") == (thoughts, said, [Call("write", {"code": "x"})] * 2)
+    parsed = parse(turn, "kimi_k2", (WRITE, STOP))
+    assert ([call.id for call in parsed.calls], parsed.is_complete) == (
+        ["functions.write:0", "functions.write:1"],
+        is_complete,
+    )
+    assert not fits(compiled("kimi_k2"), turn)

@@ -350,11 +350,10 @@ class _Turn:
 
     def _parameters(self, tool: Tool) -> Any:
         """The schema of the arguments of a tool: it names all of them in a style that can write no others."""
-        arguments = ARGUMENT_STYLES.get(self._style.arguments)
-        is_bare = isinstance(tool.parameters, dict) and set(tool.parameters) <= _SAYS_NOTHING
-        if self._closed and is_bare and arguments is not None and arguments.after_end:
-            return {**tool.parameters, "properties": {}}
-        return tool.parameters
+        arguments, schema = ARGUMENT_STYLES.get(self._style.arguments), tool.parameters
+        if self._closed and arguments is not None and arguments.after_end and isinstance(schema, dict):
+            return {**schema, "properties": {}} if set(schema) <= _SAYS_NOTHING else schema
+        return schema
 
 
 def _beginnings(body: Format) -> list[str] | None:

@@ -54,12 +54,18 @@ class Section:
     begin, separator, end : str
     is_last : bool
         Whether the turn ends with it; otherwise text may follow, and further sections.
+    also_read : tuple of (str, str)
+        What stands around the calls now and then: a parser reads it, a grammar does not allow it.
+    is_left_out : bool
+        Whether models leave out what stands around the calls: a parser reads them then, a grammar does not allow it.
     """
 
     begin: str
     separator: str
     end: str
     is_last: bool = True
+    also_read: tuple[tuple[str, str], ...] = ()
+    is_left_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,8 +164,9 @@ class ToolStyle:
             needed["the end of thoughts"] = [self.reasoning.end]
             needed["the beginning of thoughts"] = [self.reasoning.begin]
         if self.section is not None:
-            needed["the beginning of a section"] = [self.section.begin]
-            needed["the end of a section"] = [self.section.end]
+            around = ((self.section.begin, self.section.end), *self.section.also_read)
+            needed["the beginning of a section"] = [begin for begin, _ in around]
+            needed["the end of a section"] = [end for _, end in around]
         if self.arguments in ARGUMENT_STYLES:
             # Most styles are a list of arguments that goes on until its end.
             needed["the end of a call"] = [end.strip() for end in self.ends]
