@@ -10,12 +10,13 @@ from string import ascii_letters, digits
 from constrain.grammar.tools.style import pieces
 
 NAME = "[A-Za-z0-9_.:/-]+?"
-_SPACE = "[ \t\r\n]*"
+SPACE_SIGNS = " \t\r\n"
+_SPACE = f"[{SPACE_SIGNS}]*"
 
-# Where white space may stand: where the style has some, around the signs of JSON, between two marks, and around what is
-# a token in most models.
+# Where white space may stand: where the style has some, around the signs of JSON, between two marks, before the end of
+# a block of code, and around what is a token in most models.
 _PLACES_OF_SPACE = re.compile(
-    r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=\")(?=:)|(?<=[\]>])(?=[\[<])|(?<=[|｜]>)|(?=<[|｜])"
+    r"[ \t\r\n]+|(?<=[{},])|(?=[{},])|(?<=\")(?=:)|(?<=[\]>])(?=[\[<])|(?<=\])(?=```)|(?<=[|｜]>)|(?=<[|｜])"
 )
 
 
@@ -36,7 +37,7 @@ class _Run:
 
 
 _RUNS = {
-    _SPACE: _Run(_SPACE, frozenset(" \t\r\n"), 0),
+    _SPACE: _Run(_SPACE, frozenset(SPACE_SIGNS), 0),
     NAME: _Run(f"(?P<name>{NAME})", _NAME_SIGNS, 1),
     "[0-9]+": _Run("[0-9]+", frozenset(digits), 1),
     "[a-zA-Z0-9]{9}": _Run("[a-zA-Z0-9]{9}", frozenset(ascii_letters + digits), 9, is_endless=False),
@@ -77,6 +78,9 @@ class Mark:
         is_inside: bool = False,
         is_last: bool = False,
     ) -> None:
+        if behind is not None and not behind.strip():
+            # Arguments may begin with white space.
+            behind = ""
         parts: list[str | _Run] = [_RUNS[_SPACE]] if is_inside else []
         parts += [before[:exact], *_parts(before[exact:])]
         if behind is not None:

@@ -19,7 +19,7 @@ from constrain.tools.argument_schema import ANY_ARGUMENTS, ArgumentSchema
 from constrain.tools.bare_objects import read_bare_object
 from constrain.tools.bracket_scanner import JSON, PYTHON, Brackets, BracketScanner
 from constrain.tools.json_values import read_json_arguments
-from constrain.tools.marks import Mark, MarkSearch
+from constrain.tools.marks import SPACE_SIGNS, Mark, MarkSearch
 from constrain.tools.python_calls import read_call
 from constrain.tools.style_marks import StyleMarks
 from constrain.tools.xml_arguments import ArgumentReader, NotYet
@@ -245,7 +245,9 @@ class TurnParser:
         if opening is not None:
             self._buffer = self._buffer[opening.end() :]
         self._step = self._begin_text
-        if opening is not None or (thoughts.is_open and self._reasoning):
+        if opening is not None and opening.re in [mark.pattern for mark in self._marks.thoughts_end]:
+            self._step = self._after_thoughts
+        elif opening is not None or (thoughts.is_open and self._reasoning):
             self.turn.is_complete = self._reasoning = False
             self._step = self._think if opening is None else self._begin_thoughts
         return True
@@ -315,16 +317,19 @@ class TurnParser:
                 self._step = self._rest
             return True
         if self._style.text is not None:
-            before, preamble = self._style.text[0], self._style.preamble
-            if self._may_begin(before) or (preamble is not None and self._may_begin(preamble[0])):
+            begins, preamble = (self._style.text[0], *self._style.also_text), self._style.preamble
+            found, must_wait = self._first(self._marks.messages)
+            if must_wait:
                 self._step = self._begin_text
                 return False
+            if found is not None:
+                self._buffer = self._buffer.lstrip(SPACE_SIGNS)
             if preamble is not None and self._take(preamble[0]):
                 self._step = self._read_preamble
                 return True
             # Either a text or a call (or a section); or a text that the prompt may have begun.
             calls = self._begin_call if self._style.section is None else self._read_text
-            self._step = self._read_framed if self._take(before) or self._style.text_first else calls
+            self._step = self._read_framed if any(map(self._take, begins)) or self._style.text_first else calls
         return True
 
     def _begin_call(self) -> bool:
@@ -383,19 +388,29 @@ class TurnParser:
         return None, True
 
     def _read_text(self) -> bool:
+        before = self._style.before_calls
         place, is_whole = self._find_opening(len(self._buffer))
         if place is None:
-            self._say("text", len(self._buffer) - self._held(self._marks.starts))
+            # What a turn without text has before its calls is no text.
+            if self._has_said() or not any(self._may_begin(before + start) for start in self._marks.starts):
+                self._say("text", len(self._buffer) - self._held(self._marks.starts))
             return False
-        self._say("text", place)
+        if self._has_said() or self._buffer[:place] != before:
+            self._say("text", place)
+            place = 0
         if not is_whole:
             return False
+        self._go_on(place)
         assert self._opening is not None
-        if self._style.section is not None:
-            self._go_on(self._opening.end() - place)
+        if self._opening.re in [mark.pattern for mark in self._marks.section_begins]:
+            self._go_on(self._opening.end() - self._opening.start())
             self._in_section, self.turn.is_complete = True, False
         self._step = self._read_head
         return True
+
+    def _has_said(self) -> bool:
+        """Whether there was a text or a call before what is there."""
+        return bool(self.turn.text or self.turn.calls)
 
     def _read_head(self) -> bool:
         head, must_wait = self._first(self._marks.heads)
@@ -512,7 +527,7 @@ class TurnParser:
         found, must_wait = self._first(self._marks.behind_call)
         if found is None:
             return False if must_wait else self._give_up()
-        if self._marks.section_end is not None and found.re is self._marks.section_end.pattern:
+        if found.re in [mark.pattern for mark in self._marks.section_ends]:
             self._buffer = self._buffer[found.end() :]
             self._in_section, self.turn.is_complete = False, True
             self._go_behind(self._behind_calls)

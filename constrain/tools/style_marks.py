@@ -33,17 +33,23 @@ class StyleMarks:
         What stands behind the arguments.
     named_ends : list of Mark
         The same with the name, where it comes there.
-    section_end : Mark, optional
+    section_begins, section_ends : list of Mark
+        None where calls stand in no section.
     behind_call : list of Mark
         What follows a call in a section.
     separators : list of Mark
         A separator, with the start of the next call.
+    messages : list of Mark
+        In a style whose texts stand between marks: what these, preambles and calls begin with.
     thoughts, thoughts_end : list of Mark
+        What shows at the beginning of a turn whether there are thoughts; and what they end with.
     """
 
     def __init__(self, style: ToolStyle) -> None:
         section, trigger, forms = style.section, style.trigger, style.read_forms
-        begins = [section.begin] if section is not None else [before for before, _ in forms]
+        around = [] if section is None else [(section.begin, section.end), *section.also_read]
+        heads = forms if section is None or section.is_left_out else ()
+        begins = [*(begin for begin, _ in around), *(before for before, _ in heads)]
         exact = [_exact_length(begin, trigger) for begin in begins]
         self.starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
         self.start = re.compile("|".join(map(re.escape, self.starts)))
@@ -52,22 +58,30 @@ class StyleMarks:
         if style.reasoning is not None:
             self.thoughts = [Mark(style.reasoning.begin.strip(), is_inside=True, is_last=True)]
             self.thoughts_end = [Mark(style.reasoning.end, is_inside=True, is_last=True)]
+            if style.reasoning.end_alone:
+                self.thoughts += self.thoughts_end
+        # Before texts between marks, and calls in their place, there may be white space.
+        messages = () if style.text is None else (style.text[0], *style.also_text, *(style.preamble or ())[:1])
+        self.messages = [
+            Mark(begin, exact=len(begin), is_inside=True, is_last=True)
+            for begin in (*messages, *(start for start in self.starts if messages and not start[0].isspace()))
+        ]
         self.separators = list(_separators(style, self.starts))
         turned = list(_turned_forms(style))
-        self.section_end: Mark | None = None
+        self.section_begins = [Mark(begin, exact=exact[at]) for at, (begin, _) in enumerate(around)]
+        self.section_ends = [Mark(end, is_inside=True, is_last=True) for _, end in around]
         self.behind_call: list[Mark] = []
+        begun = [Mark(*form, exact=length) for form, length in zip(heads, exact[len(around) :], strict=True)]
+        self.openings = [*self.section_begins, *begun]
         if section is None:
-            heads = [Mark(*form, exact=length) for form, length in zip(forms, exact, strict=True)]
-            heads += [Mark(before, exact=len(trigger)) for before in turned]
-            self.openings = self.heads = heads
+            self.openings += [Mark(before, exact=len(trigger)) for before in turned]
+            self.heads = self.openings
             self.ends = [Mark(end, is_last=True) for end in style.ends]
         else:
-            self.openings = [Mark(section.begin, exact=exact[0])]
             self.heads = [Mark(*form, is_inside=True) for form in forms]
             self.heads += [Mark(before, is_inside=True) for before in turned]
             self.ends = [Mark(end.rstrip(), is_inside=bool(end), is_last=True) for end in style.ends]
-            self.section_end = Mark(section.end, is_inside=True, is_last=True)
-            self.behind_call = [self.section_end, Mark(section.separator, is_inside=True)]
+            self.behind_call = [*self.section_ends, Mark(section.separator, is_inside=True)]
         self.named_ends = [
             Mark(f", {_NAME_KEY}", f'"{end}', is_inside=True, is_last=True) for end in style.ends if turned
         ]

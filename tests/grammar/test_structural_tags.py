@@ -543,6 +543,12 @@ WRITTEN = {
         "<parameter=unit>\nwarm\n</parameter>",
         '<parameter=tags>["a"]</parameter>',
     ],
+    "seed_xml": [
+        "<parameter=city>Oslo</parameter>\n",
+        "<parameter=days>3</parameter>",
+        "<parameter=unit>warm</parameter>",
+        '<parameter=tags>["a"]</parameter>',
+    ],
     "minimax_xml": [
         '<parameter name="city">Oslo</parameter>\n',
         '<parameter name="days">3</parameter>',

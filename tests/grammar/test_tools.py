@@ -141,6 +141,43 @@ WRITTEN["deepseek_v4.1"] = (
     WRITTEN["deepseek_v3.2"].replace("｜function_calls>", "｜calls>").replace("DSML｜", "DSML｜ ")
 )
 
+_JSON = (
+    '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
+    '{"name": "get_time", "arguments": {"zone": "UTC"}}',
+)
+WRITTEN["granite3.3"] = WRITTEN["granite3"]
+WRITTEN["hunyuan_a13b"] = WRITTEN["apriel"]
+WRITTEN["xlam"] = f"[{', '.join(_JSON)}]"
+WRITTEN["jamba"] = "<tool_calls>[\n    {},\n    {}\n]</tool_calls>".format(*_JSON)
+WRITTEN["internlm2"] = "".join(f"<|action_start|><|plugin|>\n{call}<|action_end|>" for call in _JSON)
+WRITTEN["granite_20b"] = "".join(f"<function_call> {call}" for call in _JSON)
+WRITTEN["gigachat3"] = "".join(f"<|message_sep|>\n\nfunction call<|role_sep|>\n{call}" for call in _JSON)
+WRITTEN["gigachat3.5"] = WRITTEN["deepseek_v4"].replace("DSML", "GCML")
+WRITTEN["dots"] = WRITTEN["minimax_m2"].replace("minimax:tool_call", "dots_function_call")
+WRITTEN["hy3_opensource"] = re.sub(r"(</?\w+)>", r"\1:opensource>", WRITTEN["hy3"])
+WRITTEN["functiongemma"] = (
+    "<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>"
+    "<start_function_call>call:get_time{zone:<escape>UTC<escape>}<end_function_call>"
+)
+WRITTEN["solar_open2"] = (
+    "<|tool_call:start|>get_weather\n<|tool_arg:start|>city<|tool_arg:value|>Paris<|tool_arg:end|>\n"
+    "<|tool_arg:start|>days<|tool_arg:value|>3<|tool_arg:end|>\n<|tool_call:end|>\n"
+    "<|tool_call:start|>get_time\n<|tool_arg:start|>zone<|tool_arg:value|>UTC<|tool_arg:end|>\n<|tool_call:end|>"
+)
+WRITTEN["step3"] = (
+    '<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">\n'
+    '<steptml:parameter name="city">Paris</steptml:parameter>\n<steptml:parameter name="days">3</steptml:parameter>\n'
+    "</steptml:invoke><｜tool_call_end｜>\n"
+    '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_time">\n'
+    '<steptml:parameter name="zone">UTC</steptml:parameter>\n</steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>'
+)
+WRITTEN["command_r"] = (
+    'Action:\n```json\n[\n    {\n        "tool_name": "get_weather",\n'
+    '        "parameters": {\n            "city": "Paris",\n'
+    '            "days": 3\n        }\n    },\n    {\n        "tool_name": "get_time",\n        "parameters": {\n'
+    '            "zone": "UTC"\n        }\n    }\n]```'
+)
+
 
 def compiled(style: str, **options: Any) -> constrain.CompiledGrammar:
     grammar = constrain.Grammar.from_tools([WEATHER, TIME], style=style, **options)
@@ -342,9 +379,9 @@ def test_a_line_end_before_the_thoughts_of_glm() -> None:
     turn = f"\n<think>hm</think>\n{WRITTEN['glm4.5']}"
     assert fits(compiled("glm4.5"), turn)
     assert parse(turn, "glm4.5", [WEATHER, TIME]).reasoning == "hm"
-    # Without thoughts it is text.
+    # Without thoughts it stands before the calls.
     assert fits(compiled("glm4.5"), f"\n{WRITTEN['glm4.5']}")
-    assert parse(f"\n{WRITTEN['glm4.5']}", "glm4.5", [WEATHER, TIME]).text == "\n"
+    assert parse(f"\n{WRITTEN['glm4.5']}", "glm4.5", [WEATHER, TIME]).text == ""
 
 
 def test_ids_of_calls_before_the_arguments_of_mistral() -> None:

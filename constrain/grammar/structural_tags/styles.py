@@ -121,20 +121,48 @@ def _named(names: Mapping[str, str], after: str) -> dict[str, str]:
 
 _IS_STRING = {**_same("false"), "string": "true"}
 _OWN_NAMES = {kind: kind for kind in KINDS}
-_GEMMA_QUOTE = '<|"|>'
 _MINIMAX = "]<]minimax[>["
 _COHERE = {"string": "raw", "number": "json", "boolean": "json", "null": "json", "object": "dict", "array": "list"}
 
+
+def _bare_objects(quote: str) -> ArgumentStyle:
+    """Objects with bare names, in which strings stand as they are between two marks."""
+    return ArgumentStyle(
+        "",
+        ":",
+        {**_same(""), "string": quote, "object": "{", "array": "["},
+        quote,
+        nests=True,
+        ends={**_same(""), "string": quote, "object": "}", "array": "]"},
+        separator=",",
+    )
+
+
+def _keys_and_values(suffix: str = "") -> ArgumentStyle:
+    """Elements for names and for values; there may be white space between the two."""
+    value = f"<arg_value{suffix}>"
+    return ArgumentStyle(
+        f"<arg_key{suffix}>", f"</arg_key{suffix}>{value}", _same(""), f"</arg_value{suffix}>", gap_at=value
+    )
+
+
+def _marked_strings(tag: str) -> ArgumentStyle:
+    """Elements that say whether their value is a string."""
+    return ArgumentStyle(f'<{tag} name="', '" string="', _named(_IS_STRING, '">'), f"</{tag}>")
+
+
 STYLES: dict[str, ArgumentStyle] = {
     "qwen_xml": ArgumentStyle("<parameter=", ">", _same(""), "</parameter>", string_lines=True),
+    # The same tags, in models that write no line ends around a value.
+    "seed_xml": ArgumentStyle("<parameter=", ">", _same(""), "</parameter>"),
     "minimax_xml": ArgumentStyle('<parameter name="', '">', _same(""), "</parameter>"),
-    "deepseek_xml": ArgumentStyle(
-        '<｜DSML｜parameter name="', '" string="', _named(_IS_STRING, '">'), "</｜DSML｜parameter>"
-    ),
-    "deepseek_v4_1_xml": ArgumentStyle(
-        '<｜DSML｜ parameter name="', '" string="', _named(_IS_STRING, '">'), "</｜DSML｜ parameter>"
-    ),
-    "glm_xml": ArgumentStyle("<arg_key>", "</arg_key><arg_value>", _same(""), "</arg_value>", gap_at="<arg_value>"),
+    "deepseek_xml": _marked_strings("｜DSML｜parameter"),
+    "deepseek_v4_1_xml": _marked_strings("｜DSML｜ parameter"),
+    "gigachat_xml": _marked_strings("｜GCML｜parameter"),
+    "glm_xml": _keys_and_values(),
+    "hy3_opensource_xml": _keys_and_values(":opensource"),
+    "solar_xml": ArgumentStyle("<|tool_arg:start|>", "<|tool_arg:value|>", _same(""), "<|tool_arg:end|>"),
+    "step3_xml": ArgumentStyle('<steptml:parameter name="', '">', _same(""), "</steptml:parameter>"),
     "kimi_k3_xml": ArgumentStyle(
         '<|open|>argument key="',
         '" type="',
@@ -164,14 +192,7 @@ STYLES: dict[str, ArgumentStyle] = {
         nests=True,
         mark=_MINIMAX,
     ),
-    "gemma4": ArgumentStyle(
-        "",
-        ":",
-        {**_same(""), "string": _GEMMA_QUOTE, "object": "{", "array": "["},
-        _GEMMA_QUOTE,
-        nests=True,
-        ends={**_same(""), "string": _GEMMA_QUOTE, "object": "}", "array": "]"},
-        separator=",",
-    ),
+    "gemma4": _bare_objects('<|"|>'),
+    "functiongemma": _bare_objects("<escape>"),
 }
 """Styles by the name that structural tags use."""

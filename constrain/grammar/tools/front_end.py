@@ -30,11 +30,15 @@ from constrain.grammar.structural_tags.formats import (
 from constrain.grammar.structural_tags.python_calls import is_argument_name
 from constrain.grammar.structural_tags.schemas import describe_part
 from constrain.grammar.structural_tags.styles import CALLS
+from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.structural_tags.writer import Writer
 from constrain.grammar.tools.definitions import Tool, read_tools
 from constrain.grammar.tools.special_marks import SpecialMarks
 from constrain.grammar.tools.style import Reasoning, ToolStyle, pieces
 from constrain.grammar.tools.styles import ALIASES, STYLES
+
+_SAYS_NOTHING = {"type", "$schema", "title", "description"}
+"""Words of a schema that say nothing of the arguments of a tool."""
 
 
 def from_tools(
@@ -192,8 +196,10 @@ class _Turn:
     def _thoughts(self, thoughts: Reasoning) -> Format:
         begin, text = self._thoughts_only(thoughts)
         after = Repeated("#", ConstString("#", thoughts.after), 0, 1)
-        turn = Sequence("#", (begin, text, after))
-        return turn if thoughts.is_open else Repeated("#", turn, 0, 1)
+        turn: Format = Sequence("#", (begin, text, after))
+        if thoughts.is_open:
+            return turn
+        return Repeated("#", Or("#", (turn, ConstString("#", thoughts.end))) if thoughts.end_alone else turn, 0, 1)
 
     def _messages(self, thoughts: Reasoning | None, has_text: bool, body: Format) -> Format:
         """A body behind further thoughts, if there may be any, and behind preambles, if there may be text."""
@@ -220,6 +226,8 @@ class _Turn:
         if not thoughts.is_open:
             assert isinstance(turn, Sequence)
             ways.append(Sequence("#", (self._without_thoughts(thoughts.openings(), turn.elements[1]), rest)))
+            if thoughts.end_alone:
+                ways.append(Sequence("#", (ConstString("#", thoughts.end), rest)))
         builder = EmbeddingBuilder()
         grammar = builder.finish_whole(Writer(builder).write(Or("#", tuple(ways))), stock_for(builder.formats))
         shortest = thoughts.end if thoughts.is_open else thoughts.begin + thoughts.end
@@ -322,7 +330,7 @@ class _Turn:
         (_, begin), *rest = pieces(before + tool.name + between)
         value = JsonSchema(
             pointer,
-            tool.parameters,
+            self._parameters(tool),
             style.arguments,
             self._any_order,
             excludes=style.string_excludes,
@@ -339,6 +347,13 @@ class _Turn:
         ends: list[Format] = [ConstString(pointer, end) for end in plain]
         ends += [Sequence(pointer, _parts(pieces(end), pointer)) for end in others]
         return Tag(pointer, begin, Sequence(pointer, (content, Or(pointer, tuple(ends)))), ("",))
+
+    def _parameters(self, tool: Tool) -> Any:
+        """The schema of the arguments of a tool: it names all of them in a style that can write no others."""
+        arguments, schema = ARGUMENT_STYLES.get(self._style.arguments), tool.parameters
+        if self._closed and arguments is not None and arguments.after_end and isinstance(schema, dict):
+            return {**schema, "properties": {}} if set(schema) <= _SAYS_NOTHING else schema
+        return schema
 
 
 def _beginnings(body: Format) -> list[str] | None:

@@ -29,6 +29,8 @@ class Reasoning:
         Whether the prompt holds ``begin`` already, so that each turn begins with thoughts.
     before : str
         What a turn may begin with before ``begin``.
+    end_alone : bool
+        Whether a turn without thoughts may begin with their end.
     """
 
     begin: str
@@ -36,6 +38,7 @@ class Reasoning:
     after: str = ""
     is_open: bool = False
     before: str = ""
+    end_alone: bool = False
 
     def openings(self) -> list[str]:
         """The ways in which thoughts begin."""
@@ -51,12 +54,18 @@ class Section:
     begin, separator, end : str
     is_last : bool
         Whether the turn ends with it; otherwise text may follow, and further sections.
+    also_read : tuple of (str, str)
+        What stands around the calls now and then: a parser reads it, a grammar does not allow it.
+    is_left_out : bool
+        Whether models leave out what stands around the calls: a parser reads them then, a grammar does not allow it.
     """
 
     begin: str
     separator: str
     end: str
     is_last: bool = True
+    also_read: tuple[tuple[str, str], ...] = ()
+    is_left_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,8 @@ class ToolStyle:
     reasoning : Reasoning, optional
     text : (str, str)
         What stands around free text that is not alone in the turn.  With it a turn is a text or a call (or a section).
+    also_text : tuple of str
+        What stands before such a text now and then: a parser reads it, a grammar does not allow it.
     preamble : (str, str), optional
         What stands around a text before the text or call of such a turn.  A turn is several messages then: any number
         of thoughts and preambles, and that text or call.
@@ -132,6 +143,7 @@ class ToolStyle:
     before_calls: str = ""
     reasoning: Reasoning | None = None
     text: tuple[str, str] | None = None
+    also_text: tuple[str, ...] = ()
     preamble: tuple[str, str] | None = None
     text_first: bool = False
     end: str = ""
@@ -152,8 +164,9 @@ class ToolStyle:
             needed["the end of thoughts"] = [self.reasoning.end]
             needed["the beginning of thoughts"] = [self.reasoning.begin]
         if self.section is not None:
-            needed["the beginning of a section"] = [self.section.begin]
-            needed["the end of a section"] = [self.section.end]
+            around = ((self.section.begin, self.section.end), *self.section.also_read)
+            needed["the beginning of a section"] = [begin for begin, _ in around]
+            needed["the end of a section"] = [end for _, end in around]
         if self.arguments in ARGUMENT_STYLES:
             # Most styles are a list of arguments that goes on until its end.
             needed["the end of a call"] = [end.strip() for end in self.ends]

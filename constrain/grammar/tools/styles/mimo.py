@@ -6,7 +6,7 @@ STYLE = ToolStyle(
     name="mimo",
     forms=(("<tool_call><function=", ">"),),
     ends=("</function></tool_call>",),
-    arguments="qwen_xml",
+    arguments="seed_xml",
     trigger="<tool_call>",
     separator="",
     reasoning=Reasoning("<think>", "</think>"),

@@ -11,5 +11,6 @@ STYLE = ToolStyle(
     section=Section("<minimax:tool_call>\n", "", "</minimax:tool_call>"),
     before_calls="\n",
     reasoning=Reasoning("<think>\n", "</think>", "\n\n", is_open=True),
+    excludes=("</minimax:tool_call>", "</invoke>"),
     notes="MiniMax M2",
 )

@@ -11,7 +11,7 @@ STYLE = ToolStyle(
     arguments="minimax_m3_xml",
     trigger=f"{_MARK}<tool_call>",
     section=Section(f"{_MARK}<tool_call>\n", "", f"{_MARK}</tool_call>"),
-    reasoning=Reasoning("<mm:think>", "</mm:think>"),
+    reasoning=Reasoning("<mm:think>", "</mm:think>", end_alone=True),
     excludes=(f"{_MARK}</tool_call>", f"{_MARK}<invoke", f"{_MARK}</invoke>"),
     notes="MiniMax M3",
 )

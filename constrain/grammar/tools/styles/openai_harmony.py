@@ -14,6 +14,8 @@ STYLE = ToolStyle(
     trigger="<|channel|>commentary to=",
     reasoning=Reasoning("<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant"),
     text=("<|channel|>final<|message|>", "<|return|>"),
+    # Where the prompt asks for JSON.
+    also_text=("<|channel|>final <|constrain|>json<|message|>", "<|channel|>final json<|message|>"),
     preamble=("<|channel|>commentary<|message|>", "<|end|>"),
     separator="<|start|>assistant",
     excludes=("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|call|>", "<|end|>"),

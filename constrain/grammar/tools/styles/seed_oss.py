@@ -6,7 +6,7 @@ STYLE = ToolStyle(
     name="seed_oss",
     forms=(("<seed:tool_call>\n<function=", ">\n"),),
     ends=("</function>\n</seed:tool_call>",),
-    arguments="qwen_xml",
+    arguments="seed_xml",
     trigger="<seed:tool_call>",
     reasoning=Reasoning("<seed:think>", "</seed:think>", "\n"),
     notes="Seed-OSS",
