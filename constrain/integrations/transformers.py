@@ -303,8 +303,8 @@ def generate(
     ------
     ConstrainError
         If the output cannot be enforced, its shortest text takes more tokens than there may be, the tokenizer cannot be
-        found, the prompt has no token and there is none to begin with, or an option is what this function sets itself, or
-        ends the text before it is complete (``max_time``).
+        found, there is no token to begin with, or an option is what this function sets itself, or ends the text before
+        it is complete (``max_time``).
     """
     for name in _OWN_OPTIONS:
         if name in options:
