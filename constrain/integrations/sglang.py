@@ -227,7 +227,7 @@ def limit_request(request: Any) -> None:
     if limit is None or not isinstance(grammar, ConstrainGrammar):
         return
     try:
-        if is_thinking and outer._is_thinking():
+        if is_thinking and outer._is_thinking() and not outer.reasoning_in_grammar:
             _limit_thinking(outer, grammar, limit)
         else:
             grammar.limit(limit)

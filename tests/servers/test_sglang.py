@@ -27,7 +27,7 @@ from sglang.srt.constrained.grammar_manager import GrammarManager
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarObject
 from sglang.srt.plugins.hook_registry import HookRegistry
 from sglang.srt.runtime_context import get_context, get_parallel
-from sglang.srt.sampling.sampling_params import SamplingParams
+from sglang.srt.sampling.sampling_params import REQUEST_REASONING_IN_GRAMMAR_KEY, SamplingParams
 from sglang.srt.server_args import ServerArgs
 from sglang.srt.speculative import spec_utils
 from sglang.srt.speculative.spec_utils import traverse_tree
@@ -432,3 +432,25 @@ def test_buffers_and_filters(folder):
     assert backend.is_support_token_filter
     backend.set_token_filter(buffer, [33], 1, is_allowed=True)
     assert np.unpackbits(buffer[1].numpy().view(np.uint8), bitorder="little").nonzero()[0].tolist() == [33]
+
+
+@pytest.mark.parametrize("most", [7, 8, 9, 40])
+def test_a_grammar_that_covers_the_thinking_too(make_manager, most):
+    manager = make_manager(reasoning_parser="deepseek-r1")
+    parts = [
+        {"type": "regex", "pattern": "[bc]*"},
+        {"type": "token", "token": END_OF_THINKING},
+        {"type": "regex", "pattern": "[bcd]{5}!"},
+    ]
+    tag = json.dumps({"type": "structural_tag", "format": {"type": "sequence", "elements": parts}})
+    whole = {REQUEST_REASONING_IN_GRAMMAR_KEY: True}
+    for seed in range(6):
+        request = start(manager, most, thinks=True, structural_tag=tag, custom_params=whole)
+        assert request.aborted is None
+        assert request.grammar.reasoning_in_grammar
+        (tokens,) = run([request], Random(seed))
+        # Where the shortest text takes all tokens there is none for its end.
+        assert (tokens[-1] == EOS) == (most > 7)
+        end = tokens.index(END_OF_THINKING_ID)
+        assert re.fullmatch("[bcd]{5}!", bytes_of(VOCABULARY, [t for t in tokens[end + 1 :] if t != EOS]))
+    assert start(manager, 6, thinks=True, structural_tag=tag, custom_params=whole).aborted

@@ -1,9 +1,9 @@
 """Named arrays in a file that may be lost, torn or shared at any time: a cache, never a source of truth.
 
-Several processes may write the same file at once (each writes a file of its own and renames it), a
-machine may stop in the middle (a length and a checksum tell), a file may have been given the name of another one (the
-checksum covers it), and a folder may not be writable or a disk full (then nothing is kept).  No failure here is one that a caller has to know of: what cannot be read is
-as if it had not been there.
+Several processes may write the same file at once (each writes a file of its own and renames it), a machine may stop in
+the middle (a length and a checksum tell), a file may have been given the name of another one (the checksum covers it),
+and a folder may not be writable or a disk full (then nothing is kept).  No failure here is one that a caller has to
+know of: what cannot be read is as if it had not been there.
 
 A file is read, and not mapped into memory: a mapping would save 4 ms of 12 MB (measured), but a file that is cut off
 while it is mapped, or removed by another machine on a network drive, ends the process that looks at it next.
