@@ -7,6 +7,8 @@ be said, what to do.
 
 from __future__ import annotations
 
+from typing import Any
+
 _LONGEST = 2000
 
 
@@ -51,6 +53,10 @@ class SchemaError(GrammarError):
         super().__init__(reason)
         self.pointer = pointer
         self.args = (f"at {pointer}: {reason}",)
+
+    def __reduce__(self) -> Any:
+        # Made of its args it would name its place twice.
+        return type(self), (self.reason, self.pointer), vars(self)
 
 
 class TokenizerError(ConstrainError):

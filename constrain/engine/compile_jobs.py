@@ -70,14 +70,17 @@ class CompileJobs:
         ------
         ConstrainError
             If ``time_limit`` is no positive number.
+        RuntimeError
+            If no thread can be started.
         """
         if not isinstance(time_limit, Deadline):
             Deadline(time_limit)  # Looks at the number; its clock does not matter.
         with self._lock:
             job = self._jobs.get(key)
             if job is None:
-                job = self._jobs[key] = _Job(self, key, compile_grammar, time_limit)
-                job.future = _the_pool().submit(job.run)
+                job = _Job(self, key, compile_grammar, time_limit)
+                job.begin()
+                self._jobs[key] = job
             future = CompileFuture(job.leave)
             job.waiting.append(future)
         return future
@@ -99,6 +102,15 @@ class _Job:
         self._time_limit = time_limit
         self._deadline: Deadline | None = None
         self._is_wanted = True
+
+    def begin(self) -> None:
+        """Hand it to the pool."""
+        try:
+            self.future = _the_pool().submit(self.run)
+        except BaseException:
+            # It may be in the queue though no thread could be started for it.
+            self._is_wanted = False
+            raise
 
     def leave(self, future: CompileFuture) -> None:
         """One does not wait any more; the last one stops the work."""
@@ -125,9 +137,11 @@ class _Job:
             limit = self._time_limit
             # The time in the queue is none of the limit, but what a Deadline of the caller's has counted is.
             self._deadline = limit if isinstance(limit, Deadline) else Deadline(limit)
+            is_wanted = self._is_wanted
         compiled, error = None, None
         try:
-            compiled = self._compile(self._deadline)
+            if is_wanted:
+                compiled = self._compile(self._deadline)
         except BaseException as found:
             error = found
         with self._jobs._lock:

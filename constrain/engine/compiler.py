@@ -208,6 +208,8 @@ class GrammarCompiler:
         ------
         ConstrainError
             If ``time_limit`` is no positive number.
+        RuntimeError
+            If no thread can be started.
         """
         compiled = self._known(grammar, "submit()")
         if compiled is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
+from constrain.arguments import check_integer
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
 from constrain.errors import ConstrainError
@@ -124,7 +125,7 @@ class Generation(Iterator[Step]):
 
 def check_log_probabilities(wanted: int | None) -> None:
     """Raise :class:`ConstrainError` if that is no number of tokens."""
-    if wanted is not None and wanted < 0:
+    if wanted is not None and check_integer("log_probabilities", wanted) < 0:
         raise ConstrainError(f"log_probabilities must be 0 or more, not {wanted}")
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.arguments import check_integer
+from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.applying import apply_token_bitmask_inplace
 from constrain.engine.vocabulary.bitmasks import Bitmask, allocate_token_bitmask
@@ -42,16 +43,19 @@ class Follower:
     Raises
     ------
     ConstrainError
-        If the vocabulary has no end token, so that no sequence could end, ``prompt_tokens`` is negative, or
-        ``max_tokens`` are too few for any text.
+        If the vocabulary has no end token, so that no sequence could end, ``prompt_tokens`` is negative or no integer,
+        or ``max_tokens`` are too few for any text.
+    TypeError
+        If ``compiled`` is no compiled grammar.
     """
 
     def __init__(
         self, compiled: CompiledGrammar, prompt_tokens: int | None = None, *, max_tokens: int | None = None
     ) -> None:
+        check_compiled(compiled, "Follower()")
         if not compiled.vocabulary.eos_ids:
             raise ConstrainError("the vocabulary has no end token, so that no sequence could end")
-        if prompt_tokens is not None and prompt_tokens < 0:
+        if prompt_tokens is not None and check_integer("prompt_tokens", prompt_tokens) < 0:
             raise ConstrainError(f"prompt_tokens must be 0 or more, not {prompt_tokens}")
         self.matcher = Matcher(compiled, max_tokens)
         self._mask = allocate_token_bitmask(1, compiled.vocabulary.size)
@@ -70,9 +74,11 @@ class Follower:
         Raises
         ------
         ConstrainError
-            If a new id is not what the grammar allows (the engine did not apply the mask), or generated ids that were
-            there are gone, or others.
+            If a new id is not what the grammar allows (the engine did not apply the mask), generated ids that were
+            there are gone, or others, or there is a row of ids in place of an id.  The sequence stays where it was.
         """
+        if getattr(ids, "ndim", 1) != 1 or (len(ids) and np.ndim(ids[0])):
+            raise ConstrainError("the ids must be those of one sequence, without a dimension for a batch")
         if self._begin is None:
             self._begin = len(ids)
         count = self._begin + len(self._seen)
@@ -85,25 +91,41 @@ class Follower:
             raise ConstrainError(
                 f"generated token {place} was {self._seen[place]} and now it is {before[place]}: {_ANOTHER}"
             )
-        for token in ids[count:]:
-            if self.matcher.is_terminated():
-                break
-            if not self.matcher.accept_token(int(token)):
-                raise ConstrainError(
-                    f"generated token {len(self._seen)} has the id {int(token)}, which the grammar does not allow there"
-                )
-            self._seen.append(int(token))
+        self._accept([check_integer("a token id", token) for token in ids[count:]])
         if self.matcher.is_terminated():
             return None
         self.matcher.fill_next_token_bitmask(self._mask)
         return self._mask
 
+    def _accept(self, tokens: list[int]) -> None:
+        """Go on with new tokens, as far as the first end token."""
+        begin = len(self._seen)
+        try:
+            for token in tokens:
+                if self.matcher.is_terminated():
+                    break
+                if not self.matcher.accept_token(token):
+                    raise ConstrainError(
+                        f"generated token {len(self._seen)} has the id {token}, which the grammar does not allow there"
+                    )
+                self._seen.append(token)
+        except BaseException:
+            self.matcher.rollback(len(self._seen) - begin)
+            del self._seen[begin:]
+            raise
+
     def apply(self, ids: Sequence[int] | NDArray[np.integer], logits: Any) -> Any:
         """Set the logits of what may not come next to -inf, in place, and return them.
 
         ``logits`` is a numpy array or torch tensor, float[vocab] or float[1, vocab], on any device.  After an end
-        token they stay as they are: what comes then is padding.  Errors are those of :meth:`mask`.
+        token they stay as they are: what comes then is padding.  Errors are those of :meth:`mask`, and one of more than
+        one row, or of fewer logits than there are tokens.
         """
+        shape = tuple(getattr(logits, "shape", ()))
+        if len(shape) == 2 and shape[0] != 1:
+            raise ConstrainError(f"the logits must be those of one sequence, not of {shape[0]} rows")
+        if shape:
+            self._check_width(int(shape[-1]))
         mask = self.mask(ids)
         if mask is not None:
             apply_token_bitmask_inplace(logits, mask)
@@ -113,13 +135,19 @@ class Follower:
         """The same as booleans, for arrays of other frameworks: bool[width], all True after an end token.
 
         ``width`` is that of the logits; what lies behind the vocabulary is not allowed.  Errors are those of
-        :meth:`mask`.
+        :meth:`mask`, and one of a width below the size of the vocabulary.
         """
+        self._check_width(width)
         mask = self.mask(ids)
         if mask is None:
             return np.ones(width, np.bool_)
         bits = np.unpackbits(mask[0].astype("<i4").view(np.uint8), bitorder="little")
-        size = min(width, self.matcher.compiled.vocabulary.size)
+        size = self.matcher.compiled.vocabulary.size
         allowed = np.zeros(width, np.bool_)
         allowed[:size] = bits[:size]
         return allowed
+
+    def _check_width(self, width: int) -> None:
+        size = self.matcher.compiled.vocabulary.size
+        if width < size:
+            raise ConstrainError(f"the model has logits for {width} tokens, but the vocabulary has {size}")

@@ -88,6 +88,7 @@ class MaskBuffers:
         self._copies = self._torch.cuda.Stream(self._device) if self._has_streams else None
         self._filling: Future[_Buffer] | None
         self._may_be_filling: bool
+        self._is_closed = False
         self._renew_after_fork()
         renew_in_child(self)
 
@@ -125,9 +126,12 @@ class MaskBuffers:
         Raises
         ------
         ConstrainError
-            If there is not one token and one row for each matcher, or a row is out of range or there twice.  What else
-            is wrong with matchers and tokens is raised by :meth:`apply`.
+            If there is not one token and one row for each matcher, a row is out of range or there twice, the buffers
+            are closed, or no thread can be started.  What else is wrong with matchers and tokens is raised by
+            :meth:`apply`.
         """
+        if self._is_closed:
+            raise ConstrainError("these buffers are closed")
         self.settle()
         chosen = list(matchers)
         rows = list(range(len(chosen)) if indices is None else indices)
@@ -145,7 +149,13 @@ class MaskBuffers:
         self._buffers.reverse()
         # An interrupt may come when the thread has begun, and before that is kept.
         self._may_be_filling = True
-        self._filling = self._pool.submit(self._fill, self._buffers[0], chosen, last, rows)
+        try:
+            self._filling = self._pool.submit(self._fill, self._buffers[0], chosen, last, rows)
+        except RuntimeError as error:
+            # No thread can be started.  What waits for one would be done later.
+            self._pool.shutdown(cancel_futures=True)
+            self._renew_after_fork()
+            raise ConstrainError(f"masks cannot be filled: {error}") from error
 
     def _fill(self, buffer: _Buffer, matchers: list[Matcher], tokens: list[int | None], rows: list[int]) -> _Buffer:
         """Accept tokens, fill a buffer and start its copy, in the thread; after an error the matchers are as before."""
@@ -235,9 +245,11 @@ class MaskBuffers:
         self._filling, self._may_be_filling = None, False
 
     def close(self) -> None:
-        """End the thread."""
-        self.settle()
-        self._pool.shutdown()
+        """End the thread; nothing can be filled any more."""
+        if not self._is_closed:
+            self.settle()
+            self._pool.shutdown()
+            self._is_closed = True
 
     def __enter__(self) -> MaskBuffers:
         return self

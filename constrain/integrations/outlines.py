@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from outlines.backends.base import BaseBackend
@@ -105,11 +104,7 @@ class ConstrainBackend(BaseBackend):  # type: ignore[misc, unused-ignore]
         ConstrainError
             If it cannot be enforced, or ``whitespace_pattern`` matches no white space of JSON.
         """
-        try:
-            schema = json.loads(json_schema)
-        except ValueError as error:
-            raise ConstrainError(f"the JSON schema is no JSON: {error}") from None
-        return self._processor(Grammar.from_json_schema(schema, whitespace_pattern=whitespace_pattern))
+        return self._processor(Grammar.from_json_schema(json_schema, whitespace_pattern=whitespace_pattern))
 
     def get_regex_logits_processor(self, regex: str) -> Any:
         """The processor for a regular expression that the whole text matches."""

@@ -9,7 +9,7 @@ grammar to a request tells it, so that texts are complete within ``max_new_token
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -112,32 +112,46 @@ def _fill_trees(
         return None, None
     nodes = drafts.shape[-1]
     mask = known[0].allocate_vocab_mask(vocab_size=vocab_size, batch_size=drafts.numel(), device="cpu")
-    matchers, tokens, parents, rows = [], [], [], []
+    matchers, tokens, parents, together, alone = [], [], [], [], []
     for number, grammar in enumerate(grammars):
         if grammar is None:
             continue
-        row, this = number * nodes, slice(number, number + 1)
         matcher = _matcher_of(grammar)
-        before = None
-        if matcher is not None:
-            before = _parents(
-                next_token[number], next_sibling[number], drafts[number], matcher.compiled.vocabulary.size
-            )
+        tree = next_token[number], next_sibling[number], drafts[number]
+        before = None if matcher is None else _parents(*tree, matcher)
         if matcher is None or before is None:
-            mask[row : row + nodes], _ = original(
-                reqs[this], next_token[this], next_sibling[this], drafts[this], vocab_size
-            )
+            alone.append(number)
             continue
         matchers.append(matcher)
         tokens.append(drafts[number][1:].tolist())
         parents.append(before)
-        rows.append(row)
+        together.append(number)
     are_chains = all(before == list(range(-1, nodes - 2)) for before in parents)
-    fill_draft_bitmasks(matchers, tokens, None if are_chains else parents, mask, first_rows=rows, threads=_THREADS)
-    for row in rows:
-        part = mask[row : row + nodes]
-        part[~part.any(dim=1)] = -1
+    rows = [number * nodes for number in together]
+    try:
+        fill_draft_bitmasks(matchers, tokens, None if are_chains else parents, mask, first_rows=rows, threads=_THREADS)
+        for row in rows:
+            part = mask[row : row + nodes]
+            part[~part.any(dim=1)] = -1
+    except ConstrainError:
+        # One takes too much time or memory.
+        alone += together
+    for number in alone:
+        tree = next_token[number], next_sibling[number], drafts[number]
+        mask[number * nodes : (number + 1) * nodes] = _masks_of_one(original, reqs[number], tree, vocab_size)
     return mask, known[-1]
+
+
+def _masks_of_one(original: Callable[..., _TreeMasks], request: Any, tree: Any, vocab_size: int) -> Any:
+    """The masks of one tree, made by SGLang's own code; all tokens where its grammar cannot be followed any more."""
+    try:
+        return original([request], *(part[None] for part in tree), vocab_size)[0]
+    except ConstrainError:
+        outer = request.grammar
+        grammar = outer.grammar if isinstance(outer, ReasonerGrammarObject) else outer
+        if not isinstance(grammar, ConstrainGrammar) or grammar.failure is None:
+            raise
+        return -1
 
 
 def _matcher_of(grammar: BaseGrammarObject) -> Matcher | None:
@@ -146,16 +160,19 @@ def _matcher_of(grammar: BaseGrammarObject) -> Matcher | None:
         if grammar.reasoning_in_grammar or not grammar._is_generation():
             return None
         grammar = grammar.grammar
-    if not isinstance(grammar, ConstrainGrammar) or grammar.is_terminated():
+    if not isinstance(grammar, ConstrainGrammar) or grammar.failure is not None or grammar.is_terminated():
         return None
     return grammar.matcher
 
 
-def _parents(next_token: torch.Tensor, next_sibling: torch.Tensor, drafts: torch.Tensor, size: int) -> list[int] | None:
+def _parents(
+    next_token: torch.Tensor, next_sibling: torch.Tensor, drafts: torch.Tensor, matcher: Matcher
+) -> list[int] | None:
     """The parent of each node behind the first one, as ``fill_draft_bitmasks`` wants them; None for other trees.
 
     Others are trees with nodes before their parents, or that hang nowhere, and with tokens of no vocabulary.
     """
+    size = matcher.compiled.vocabulary.size
     children, siblings = next_token.tolist(), next_sibling.tolist()
     parents = [-2] * len(children)
     for node, child in enumerate(children):
@@ -210,7 +227,7 @@ def limit_request(request: Any) -> None:
     if limit is None or not isinstance(grammar, ConstrainGrammar):
         return
     try:
-        if is_thinking and outer._is_thinking():
+        if is_thinking and outer._is_thinking() and not outer.reasoning_in_grammar:
             _limit_thinking(outer, grammar, limit)
         else:
             grammar.limit(limit)
@@ -255,6 +272,8 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         self._limit: int | None = None
         self._before: Callable[[], int] | None = None
         self._begun_at = 0
+        self.failure: ConstrainError | None = None
+        """Why there are no masks any more: the grammar takes too much time or memory from here on."""
 
     @property
     def matcher(self) -> Matcher:
@@ -287,14 +306,21 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         Raises
         ------
         ConstrainError
-            If the grammar does not allow it here.
+            If the grammar does not allow it here, or cannot be followed any more.  SGLang ends the request then.
         """
         matcher = self.matcher
         if matcher.is_terminated():
             return
         self.current_token = token
-        if not 0 <= token < self.compiled.vocabulary.size or not matcher.accept_token(token):
-            raise ConstrainError(f"token {token} is not allowed here, after {matcher.steps} tokens of {self.key[:200]}")
+        if self.failure is None and 0 <= token < self.compiled.vocabulary.size:
+            try:
+                if matcher.accept_token(token):
+                    return
+            except ConstrainError as error:
+                self.failure = error
+        if self.failure is not None:
+            raise ConstrainError(f"{self.key[:200]} can be followed no further: {self.failure}")
+        raise ConstrainError(f"token {token} is not allowed here, after {matcher.steps} tokens of {self.key[:200]}")
 
     def rollback(self, k: int) -> None:
         """Take back the last ``k`` tokens."""
@@ -309,17 +335,28 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         return ConstrainBackend.allocate_vocab_mask(vocab_size, batch_size, device)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        """Write the tokens that may come next into a row."""
-        self.matcher.fill_next_token_bitmask(vocab_mask, idx)
+        """Write the tokens that may come next into a row; all of them after a failure.
+
+        An exception would end the server, and a token that is not accepted ends the request alone.
+        """
+        if self.failure is None:
+            try:
+                self.matcher.fill_next_token_bitmask(vocab_mask, idx)
+                return
+            except ConstrainError as error:
+                self.failure = error
+        vocab_mask[idx] = -1
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
         """Write the rows of a batch, in one call where all are constrain's; other rows stay as they are."""
-        if all(isinstance(entry.grammar, ConstrainGrammar) for entry in entries):
+        if all(isinstance(entry.grammar, ConstrainGrammar) and entry.grammar.failure is None for entry in entries):
             matchers, rows = [entry.grammar.matcher for entry in entries], [entry.row for entry in entries]
-            fill_next_token_bitmask_batch(matchers, vocab_mask, indices=rows, threads=_THREADS)
-        else:
-            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
+            # One may take too much time or memory; one by one it is found which.
+            with contextlib.suppress(ConstrainError):
+                fill_next_token_bitmask_batch(matchers, vocab_mask, indices=rows, threads=_THREADS)
+                return
+        BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
@@ -437,12 +474,9 @@ class ConstrainBackend(BaseGrammarBackend):  # type: ignore[misc, unused-ignore]
         return grammar
 
     def _schema(self, key_string: str, deadline: Deadline) -> Grammar:
-        try:
-            schema = True if key_string == ANY_JSON else json.loads(key_string)
-        except ValueError as error:
-            raise ConstrainError(f"the JSON schema is no JSON: {error}") from None
         return Grammar.from_json_schema(
-            schema,
+            # As text: read by Python's json, numbers would be rounded.
+            "true" if key_string == ANY_JSON else key_string,
             whitespace="compact" if self._is_compact else "flexible",
             max_whitespace=None if self._is_compact else self._max_whitespace,
             whitespace_pattern=self._whitespace_pattern,

@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from constrain.arguments import check_integer
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.matcher import Matcher
@@ -249,6 +250,15 @@ def _histories(input_ids: torch.LongTensor, start: int, rows_per_grammar: int) -
     return [(row // rows_per_grammar, tuple(tokens)) for row, tokens in enumerate(rows)]
 
 
+_OWN_OPTIONS = (
+    "logits_processor",
+    "eos_token_id",
+    "generation_config",
+    "num_return_sequences",
+    "return_dict_in_generate",
+)
+"""What :func:`generate` sets itself."""
+
 DEFAULT_MAX_NEW_TOKENS = 512
 """Where neither the call nor the model's generation settings say how long an answer may be."""
 
@@ -293,9 +303,10 @@ def generate(
     ------
     ConstrainError
         If the output cannot be enforced, its shortest text takes more tokens than there may be, the tokenizer cannot be
-        found, or an option is what this function sets itself.
+        found, there is no token to begin with, or an option is what this function sets itself, or ends the text before
+        it is complete (``max_time``).
     """
-    for name in ("logits_processor", "eos_token_id", "generation_config", "num_return_sequences"):
+    for name in _OWN_OPTIONS:
         if name in options:
             raise ConstrainError(f"{name} cannot be given to this generate(): use ConstrainLogitsProcessor instead")
     messages = [] if isinstance(prompt, str) else list(prompt)
@@ -311,23 +322,42 @@ def generate(
         inputs = tokenizer.apply_chat_template(
             messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
         )
-    ids = inputs["input_ids"].to(model.device)
+    ids, seen = inputs["input_ids"], inputs["attention_mask"]
+    if not ids.shape[1]:
+        ids = torch.tensor([[_first_token(model, tokenizer)]])
+        seen = torch.ones_like(ids)
+    ids = ids.to(model.device)
     if max_new_tokens is None:
         max_new_tokens = _usual_length(model, ids.shape[1])
-    if max_new_tokens < 1:
+    if check_integer("max_new_tokens", max_new_tokens) < 1:
         raise ConstrainError(f"an answer behind a prompt of {ids.shape[1]} tokens may take {max_new_tokens}: too few")
-    processor = ConstrainLogitsProcessor(compiler.compile(grammar), ids.shape[1], max_new_tokens=max_new_tokens)
+    compiled = compiler.compile(grammar)
+    processor = ConstrainLogitsProcessor(compiled, ids.shape[1], max_new_tokens=max_new_tokens)
     options.setdefault("pad_token_id", ends[0])
     row = model.generate(
         ids,
-        attention_mask=inputs["attention_mask"].to(model.device),
+        attention_mask=seen.to(model.device),
+        return_dict_in_generate=False,
         logits_processor=[processor],
         eos_token_id=ends,
         max_new_tokens=max_new_tokens,
         **options,
     )[0, ids.shape[1] :].tolist()
     said = row[: next((at for at, token in enumerate(row) if token in ends), len(row))]
-    return read(b"".join(compiler.vocabulary.tokens[token] for token in said).decode())
+    text = b"".join(compiler.vocabulary.tokens[token] for token in said)
+    matcher = Matcher(compiled)
+    if not matcher.accept_tokens(said) or not matcher.is_accepting():
+        raise ConstrainError(f"the answer was ended by an option before it was complete: {text[-40:]!r}")
+    return read(text.decode())
+
+
+def _first_token(model: Any, tokenizer: Any) -> int:
+    """What stands for a prompt without tokens, since a model needs one."""
+    starts = tokenizer.bos_token_id, model.generation_config.bos_token_id, tokenizer.eos_token_id
+    start = next((token for token in starts if token is not None), None)
+    if start is None:
+        raise ConstrainError("the prompt has no token, and the tokenizer none that begins a text")
+    return int(start)
 
 
 def _reader(output: Any) -> tuple[Grammar, Callable[[str], Any]]:

@@ -113,9 +113,18 @@ def test_hostile_headers(tmp_path: Path, arrays: object) -> None:
     path = tmp_path / "file"
     listed = arrays if isinstance(arrays, bytes) else json.dumps(arrays).encode() + b"\n"
     for data in (b"", bytes(8)):
-        checksum = zlib.crc32(data, zlib.crc32(listed))
-        path.write_bytes(b"constrain arrays 2 %08x %s%s" % (checksum, listed, data))
+        checksum = zlib.crc32(data, zlib.crc32(listed, zlib.crc32(b"file")))
+        path.write_bytes(b"constrain arrays 3 %08x %s%s" % (checksum, listed, data))
         assert disk_cache.read(path) is None
+
+
+def test_a_file_under_another_name_is_no_file(tmp_path: Path) -> None:
+    """As of a copy that went wrong: it would be the trie of another vocabulary."""
+    path, other = tmp_path / "one.arrays", tmp_path / "two.arrays"
+    assert disk_cache.write(path, ARRAYS)
+    other.write_bytes(path.read_bytes())
+    assert disk_cache.read(other) is None
+    assert same(disk_cache.read(path), ARRAYS)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

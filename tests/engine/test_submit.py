@@ -139,6 +139,23 @@ def test_limits_and_errors(compiler, held):
         compiler.submit("[ab]+")
 
 
+def test_nothing_is_left_of_a_compile_that_no_thread_could_be_started_for(compiler, monkeypatch):
+    def start(self):
+        raise RuntimeError("can't start new thread")
+
+    grammar = Grammar.from_regex("[ab]+")
+    compiled = []
+    original = compiler.compile
+    monkeypatch.setattr(compiler, "compile", lambda *args, **more: compiled.append(args) or original(*args, **more))
+    monkeypatch.setattr(compile_jobs, "_pool", None)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            compiler.submit(grammar)
+    assert compiler.submit(grammar).result(20)
+    assert len(compiled) == 1
+
+
 def test_it_can_be_awaited(compiler):
     async def ask():
         return await asyncio.gather(*(asyncio.wrap_future(compiler.submit(Grammar.from_regex("a+"))) for _ in range(3)))

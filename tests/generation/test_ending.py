@@ -299,6 +299,8 @@ def test_log_probabilities(compiler):
     assert second.log_probability is None
     assert next(generate(Favours(), TOKENIZER, compiled, log_probabilities=0)).top == ()
     assert next(generate(Favours(), TOKENIZER, compiled)).log_probability is None
+    with pytest.raises(ConstrainError, match="log_probabilities must be an integer, not str '1'"):
+        generate(Favours(), TOKENIZER, compiled, log_probabilities="1")
     with pytest.raises(ConstrainError, match="log_probabilities must be 0 or more"):
         generate(Favours(), TOKENIZER, compiled, log_probabilities=-1)
 

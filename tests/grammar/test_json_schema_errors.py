@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 from decimal import Decimal
@@ -11,7 +12,7 @@ import pytest
 
 import constrain
 from constrain.engine import grammar_tables, loading
-from constrain.errors import LimitError, SchemaError
+from constrain.errors import GrammarError, LimitError, SchemaError
 from constrain.grammar.json_schema import from_json_schema
 from constrain.grammar.json_schema.document.drafts import ALL_WORDS, ANNOTATIONS, CONTENT
 from constrain.grammar.json_schema.normal import normalize
@@ -332,6 +333,17 @@ def test_which_string_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -
     ) as raised:
         compiler.compile(schema)
     assert raised.value.pointer == "#/properties/slow"
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [SchemaError("a reason", "#/a/b"), GrammarError("a reason", line=2, column=3), LimitError("a reason", "#/a")],
+)
+def test_errors_are_the_same_in_another_process(raised: Exception) -> None:
+    for again in (pickle.loads(pickle.dumps(raised)), copy.copy(raised)):
+        assert type(again) is type(raised)
+        assert str(again) == str(raised)
+        assert vars(again) == vars(raised)
 
 
 def test_limits_have_the_pointer_that_they_name() -> None:

@@ -54,6 +54,32 @@ def test_apply_to_a_tensor():
     assert logits.isfinite().tolist() == [False] * 4 + [True, False]
 
 
+@pytest.mark.parametrize("make", [list, np.array])
+def test_a_batch_is_an_error(make):
+    """Its length does not change, so nothing of what is generated would be seen."""
+    with pytest.raises(constrain.ConstrainError, match="one sequence"):
+        Follower(COMPILED).mask(make([[1, 2]]))
+    with pytest.raises(constrain.ConstrainError, match="not of 2 rows"):
+        Follower(COMPILED).apply([1], np.zeros((2, 6), np.float32))
+
+
+def test_logits_for_fewer_tokens_are_an_error():
+    """The end token may be one of those that are missing."""
+    for call in (lambda f: f.apply([1], np.zeros(5, np.float32)), lambda f: f.allowed([1], 5)):
+        with pytest.raises(constrain.ConstrainError, match="logits for 5 tokens, but the vocabulary has 6"):
+            call(Follower(COMPILED))
+
+
+@pytest.mark.parametrize("wrong", [[4, 1, 4], [4, 1, 9], [4, -1]])
+def test_an_error_changes_nothing(wrong):
+    follower = Follower(COMPILED, prompt_tokens=0)
+    with pytest.raises(constrain.ConstrainError):
+        follower.mask(wrong)
+    assert follower.matcher.steps == 0
+    assert follower.allowed([], 6).tolist() == expected_bits([])
+    assert follower.allowed([4, 2], 6).tolist() == expected_bits([4, 2])
+
+
 def test_after_the_end_anything_goes():
     follower = Follower(COMPILED, prompt_tokens=0)
     assert follower.mask([4, 5, 0]) is None
@@ -74,6 +100,10 @@ def test_what_is_refused():
         follower.mask([1])
     with pytest.raises(constrain.ConstrainError, match="prompt_tokens must be 0 or more, not -1"):
         Follower(COMPILED, prompt_tokens=-1)
+    with pytest.raises(constrain.ConstrainError, match=r"prompt_tokens must be an integer, not float 1\.5"):
+        Follower(COMPILED, prompt_tokens=1.5)
+    with pytest.raises(TypeError, match=r"Follower\(\) takes a CompiledGrammar, not Grammar"):
+        Follower(constrain.Grammar.from_regex("a"))
     endless = constrain.GrammarCompiler(constrain.Vocabulary([b"a"])).compile(constrain.Grammar.from_regex("a"))
     with pytest.raises(constrain.ConstrainError, match="no end token"):
         Follower(endless)

@@ -180,6 +180,27 @@ def test_what_is_filled_may_be_dropped(matchers: list[Matcher]) -> None:
     buffers.fill(matchers)
     buffers.close()
     assert threading.active_count() == before
+    with pytest.raises(ConstrainError, match="closed"):
+        buffers.fill(matchers)
+    buffers.close()
+
+
+def test_tokens_are_not_accepted_where_no_thread_can_be_started(
+    matchers: list[Matcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    tokens = [allowed(matcher)[0] for matcher in matchers]
+    with MaskBuffers(7, len(TOKENS), DEVICE) as buffers:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", start)
+            with pytest.raises(ConstrainError, match="can't start new thread"):
+                buffers.fill(matchers, tokens=tokens)
+        assert [matcher.steps for matcher in matchers] == [0] * 7
+        buffers.fill(matchers, tokens=tokens)
+        buffers.apply(torch.zeros(7, len(TOKENS), device=DEVICE))
+    assert [matcher.steps for matcher in matchers] == [1] * 7
 
 
 @pytest.mark.skipif(

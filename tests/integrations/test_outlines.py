@@ -66,7 +66,7 @@ def test_what_it_cannot_do(model):
     backend = ConstrainBackend(model)
     with pytest.raises(ConstrainError, match="whitespace_pattern"):
         backend.get_json_schema_logits_processor("{}", whitespace_pattern="x")
-    with pytest.raises(ConstrainError, match="is no JSON"):
+    with pytest.raises(ConstrainError, match="invalid JSON"):
         backend.get_json_schema_logits_processor("{")
     with pytest.raises(ConstrainError, match="not object"):
         ConstrainBackend(object())

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra 'transformers' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'transformers' is not installed")
 
+import tokenizers  # noqa: E402
 from tiny_models import write_folder  # noqa: E402
 
 from constrain import Grammar, GrammarCompiler, Vocabulary  # noqa: E402
@@ -373,10 +374,29 @@ def test_schemas_and_grammars_in_one_line(loaded, folder):
     assert re.fullmatch("[bcd]+!", text)
 
 
-@pytest.mark.parametrize("name", ["logits_processor", "eos_token_id", "generation_config", "num_return_sequences"])
+@pytest.mark.parametrize(
+    "name",
+    ["logits_processor", "eos_token_id", "generation_config", "num_return_sequences", "return_dict_in_generate"],
+)
 def test_one_line_sets_some_options_itself(loaded, name):
     with pytest.raises(ConstrainError, match=f"{name} cannot be given"):
         generate(loaded, "?", Grammar.from_choices(["a"]), **{name: None})
+
+
+def test_one_line_does_not_return_half_an_answer(loaded):
+    with pytest.raises(ConstrainError, match="ended by an option before it was complete: b'"):
+        generate(loaded, "Yes? ", Grammar.from_regex("[bcd]{9}"), max_time=0.0)
+
+
+@pytest.mark.parametrize("has_start", [True, False])
+def test_one_line_without_a_prompt(loaded, folder, has_start):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    # As of most models, which put nothing in front of a text.
+    tokenizer._tokenizer.post_processor = tokenizers.processors.Sequence([])
+    assert tokenizer("").input_ids == []
+    if not has_start:
+        tokenizer.bos_token = None
+    assert generate(loaded, "", Grammar.from_choices(["yes", "no"]), tokenizer=tokenizer) in ("yes", "no")
 
 
 def test_one_line_says_what_it_lacks(model, loaded):
@@ -386,5 +406,7 @@ def test_one_line_says_what_it_lacks(model, loaded):
         generate(loaded, "?", Grammar.from_regex("[bcd]{30}"), max_new_tokens=20)
     with pytest.raises(ConstrainError, match="a text or a chat's messages; for several use"):
         generate(loaded, ["one", "two"], int)
+    with pytest.raises(ConstrainError, match="max_new_tokens must be an integer, not str '9'"):
+        generate(loaded, "?", int, max_new_tokens="9")
     with pytest.raises(TypeError, match=r"ConstrainLogitsProcessor\(\) takes a CompiledGrammar, not Grammar"):
         ConstrainLogitsProcessor(Grammar.from_choices(["a"]))

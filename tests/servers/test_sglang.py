@@ -27,16 +27,16 @@ from sglang.srt.constrained.grammar_manager import GrammarManager
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarObject
 from sglang.srt.plugins.hook_registry import HookRegistry
 from sglang.srt.runtime_context import get_context, get_parallel
-from sglang.srt.sampling.sampling_params import SamplingParams
+from sglang.srt.sampling.sampling_params import REQUEST_REASONING_IN_GRAMMAR_KEY, SamplingParams
 from sglang.srt.server_args import ServerArgs
 from sglang.srt.speculative import spec_utils
 from sglang.srt.speculative.spec_utils import traverse_tree
 from tiny_models import EOS, ROWS, write_folder
 
 from constrain.engine.matcher import Matcher
-from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
+from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask, is_allowed
 from constrain.engine.vocabulary.vocabulary import Vocabulary
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, LimitError
 from constrain.integrations import sglang as sglang_plugin
 from constrain.integrations.sglang import ANY_JSON, ConstrainGrammar
 from constrain.integrations.sglang_plugin import register
@@ -279,6 +279,44 @@ def test_trees_of_several_requests_are_masked_in_one_call(make_manager, monkeypa
     assert spec_utils.generate_token_bitmask(nothing, child[:1], sibling[:1], drafts[:1], ROWS) == (None, None)
 
 
+@pytest.mark.parametrize("called", ["masks", "trees", "token"])
+def test_a_grammar_that_takes_too_much_ends_its_own_request_alone(make_manager, monkeypatch, called):
+    """SGLang ends a request whose token is not accepted; an exception where it asks for a mask would end the server."""
+    manager = make_manager()
+    # Each case has a grammar of its own, of which nothing is known yet.
+    requests = [start(manager, 90, regex=f"a(?=.*b)(?:[ab]{{0,20}}a){{0,20}}({called})"), start(manager, 9, regex="b!")]
+    hard, easy = (request.grammar for request in requests)
+    letters = [VOCABULARY.tokens.index(each) for each in (b"a", b"b", b"!")]
+    hard.accept_token(letters[0])
+
+    def take_too_much(*_args):
+        raise LimitError("too much")
+
+    monkeypatch.setattr(hard.compiled, "_repeat", take_too_much)
+    if called == "token":
+        with pytest.raises(ConstrainError, match="can be followed no further: too much"):
+            hard.accept_token(letters[1])
+    if called == "trees":
+        chain, none = torch.tensor([[1, 2, -1]] * 2), torch.full((2, 3), -1)
+        drafts = torch.tensor([[0, letters[0], letters[1]], [0, letters[1], letters[2]]])
+        for _ in range(2):
+            mask, _ = spec_utils.generate_token_bitmask(requests, chain, none, drafts, ROWS)
+            assert (mask[2] == -1).all()
+            assert [[token for token in letters if is_allowed(row, token)] for row in mask[3:].numpy()] == [
+                letters[1:2],
+                letters[2:],
+                [],
+            ]
+    for _ in range(2):
+        rows = masks(requests)
+        assert rows[0].all()
+        assert [token for token in letters if rows[1][token]] == letters[1:2]
+    for _ in range(2):
+        with pytest.raises(ConstrainError, match="can be followed no further: too much"):
+            hard.accept_token(letters[0])
+    easy.accept_token(letters[1])
+
+
 def test_batches_are_what_single_grammars_give(make_manager):
     manager = make_manager()
     requests = [start(manager, 20, **asked) for asked, _ in ASKED]
@@ -347,7 +385,7 @@ def test_jump_forward(make_manager):
     [
         ({"regex": "a("}, "Failed to compile regex grammar: line 1, column 2"),
         ({"json_schema": '{"type": "strin"}'}, "Failed to compile json grammar: at #/type: 'strin'"),
-        ({"json_schema": "{"}, "is no JSON"),
+        ({"json_schema": "{"}, "invalid JSON"),
         ({"ebnf": "root ::= nothing"}, "Failed to compile ebnf grammar: line 1"),
         ({"structural_tag": "{}"}, "Failed to compile structural_tag grammar: at #"),
         ({"regex": "[bcd]{30}"}, "max_tokens is 20, but the shortest text"),
@@ -394,3 +432,25 @@ def test_buffers_and_filters(folder):
     assert backend.is_support_token_filter
     backend.set_token_filter(buffer, [33], 1, is_allowed=True)
     assert np.unpackbits(buffer[1].numpy().view(np.uint8), bitorder="little").nonzero()[0].tolist() == [33]
+
+
+@pytest.mark.parametrize("most", [7, 8, 9, 40])
+def test_a_grammar_that_covers_the_thinking_too(make_manager, most):
+    manager = make_manager(reasoning_parser="deepseek-r1")
+    parts = [
+        {"type": "regex", "pattern": "[bc]*"},
+        {"type": "token", "token": END_OF_THINKING},
+        {"type": "regex", "pattern": "[bcd]{5}!"},
+    ]
+    tag = json.dumps({"type": "structural_tag", "format": {"type": "sequence", "elements": parts}})
+    whole = {REQUEST_REASONING_IN_GRAMMAR_KEY: True}
+    for seed in range(6):
+        request = start(manager, most, thinks=True, structural_tag=tag, custom_params=whole)
+        assert request.aborted is None
+        assert request.grammar.reasoning_in_grammar
+        (tokens,) = run([request], Random(seed))
+        # Where the shortest text takes all tokens there is none for its end.
+        assert (tokens[-1] == EOS) == (most > 7)
+        end = tokens.index(END_OF_THINKING_ID)
+        assert re.fullmatch("[bcd]{5}!", bytes_of(VOCABULARY, [t for t in tokens[end + 1 :] if t != EOS]))
+    assert start(manager, 6, thinks=True, structural_tag=tag, custom_params=whole).aborted

@@ -33,7 +33,7 @@ from vllm.v1.request import RequestStatus
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
 from constrain import metrics
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, LimitError
 from constrain.integrations.vllm import backend as vllm_backend
 from constrain.integrations.vllm import places, read_ahead, versions
 from constrain.integrations.vllm.backend import ConstrainBackend
@@ -242,6 +242,43 @@ def test_two_requests_and_one_of_no_grammar(monkeypatch):
     assert yes in rows[begins[1]].nonzero()[0]
 
 
+@pytest.mark.parametrize("drafts", [0, 6])
+@pytest.mark.parametrize("called", ["mask", "drafts", "tokens"])
+def test_a_grammar_that_takes_too_much_ends_its_own_request_alone(monkeypatch, called, drafts):
+    """vLLM ends a request whose tokens are not accepted; an exception would end its engine."""
+    manager = make_manager(monkeypatch, config(drafts=6))
+    # Each case has a grammar of its own, of which nothing is known yet.
+    hard = make_request(190, regex=f"a(?=.*b)(?:[ab]{{0,20}}a){{0,20}}(?:{called}{drafts})")
+    easy = make_request(7, choice=["yes"])
+    easy.request_id = "s"
+    for request in (hard, easy):
+        compile_request(manager, request)
+    a, yes = VOCABULARY.tokens.index(b"a"), VOCABULARY.tokens.index(b"yes")
+    hard.append_output_token_ids([a])
+    assert manager.accept_tokens(hard, [a])
+    compiled = hard.structured_output_request.grammar.compiled.grammar
+
+    def take_too_much(*_args):
+        raise LimitError("too much")
+
+    monkeypatch.setattr(compiled, "_repeat", take_too_much)
+    letters = [a, VOCABULARY.tokens.index(b"b")] * 20
+    if called == "drafts":
+        assert manager.validate_tokens(hard, letters) == []
+    if called == "tokens":
+        assert not manager.accept_tokens(hard, letters)
+    both, proposed = {"r": hard, "s": easy}, {"r": letters[:drafts]} if drafts else {}
+    mask = manager.grammar_bitmask(both, ["r", "s"], proposed)
+    begins = versions.first_rows(len(mask), ["r", "s"], proposed, 6)
+    rows = np.unpackbits(mask.view(np.uint8), axis=1, bitorder="little")
+    assert rows[begins[0] + drafts].all()
+    assert yes in rows[begins[1]].nonzero()[0]
+    assert a not in rows[begins[1]].nonzero()[0]
+    assert manager.validate_tokens(hard, [a]) == []
+    assert not manager.accept_tokens(hard, [a])
+    assert manager.accept_tokens(easy, [yes])
+
+
 def test_rows():
     assert versions.first_rows(6, ["a", "b"], {"a": [1]}, 2) == [0, 3]
     assert versions.first_rows(3, ["a", "b"], {"a": [1]}, 2) == [0, 2]
@@ -273,7 +310,7 @@ def test_requests_that_can_be_met_are_left_as_they_are(kind):
         ({"json": {"type": "strin"}}, "at #/type: 'strin' is not a type"),
         ({"json": {"type": "string", "pattern": "("}}, "at #/pattern"),
         ({"json": {"type": "integer", "minimum": 3, "maximum": 2}}, "no"),
-        ({"json": "{"}, "is no JSON"),
+        ({"json": "{"}, "invalid JSON"),
         ({"regex": "a("}, "line 1, column 2"),
         ({"grammar": "start: nothing"}, "nothing"),
         ({"grammar": "root ::= nothing"}, "nothing"),

@@ -1,9 +1,9 @@
 """Named arrays in a file that may be lost, torn or shared at any time: a cache, never a source of truth.
 
-Several processes may write the same file at once (each writes a file of its own and renames it), a
-machine may stop in the middle (a length and a checksum tell), and a folder may not be writable or a
-disk full (then nothing is kept).  No failure here is one that a caller has to know of: what cannot be read is
-as if it had not been there.
+Several processes may write the same file at once (each writes a file of its own and renames it), a machine may stop in
+the middle (a length and a checksum tell), a file may have been given the name of another one (the checksum covers it),
+and a folder may not be writable or a disk full (then nothing is kept).  No failure here is one that a caller has to
+know of: what cannot be read is as if it had not been there.
 
 A file is read, and not mapped into memory: a mapping would save 4 ms of 12 MB (measured), but a file that is cut off
 while it is mapped, or removed by another machine on a network drive, ends the process that looks at it next.
@@ -30,7 +30,7 @@ from constrain.errors import ConstrainError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_MAGIC = b"constrain arrays 2 "
+_MAGIC = b"constrain arrays 3 "
 _ALIGNED = 64
 """Arrays begin at multiples of this, behind the header."""
 _LONGEST_HEADER = 4096
@@ -74,7 +74,7 @@ def read(path: Path) -> dict[str, Array] | None:
             if not header.startswith(_MAGIC):
                 return None
             stated, listed = header[len(_MAGIC) :].split(b" ", 1)
-            checksum = zlib.crc32(listed)
+            checksum = zlib.crc32(listed, _checksum_of_name(path))
             entries = [(name, np.dtype(dtype), length) for name, dtype, length in json.loads(listed)]
             if any(dtype.kind not in "iu" or length < 0 for _, dtype, length in entries):
                 return None
@@ -91,11 +91,16 @@ def read(path: Path) -> dict[str, Array] | None:
         for (name, dtype, length), size in zip(entries, places, strict=True):
             arrays[name] = data[begin : begin + dtype.itemsize * length].view(dtype)
             begin += size
-    except (OSError, ValueError, TypeError, RecursionError, SyntaxError):
+    except (OSError, ValueError, TypeError, RecursionError, SyntaxError, MemoryError):
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # for forget_oldest
     return arrays
+
+
+def _checksum_of_name(path: Path) -> int:
+    """What checksums begin with: the name says what the arrays are of, so a file under another one is not whole."""
+    return zlib.crc32(path.name.encode("utf-8", "surrogateescape"))
 
 
 def _aligned(size: int) -> int:
@@ -112,7 +117,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> bool:
         return False
     entries = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
     listed = json.dumps(entries).encode() + b"\n"
-    checksum = zlib.crc32(listed)
+    checksum = zlib.crc32(listed, _checksum_of_name(path))
     contents: list[Any] = []
     for array in arrays.values():
         contents += [np.ascontiguousarray(array).data, bytes(_aligned(array.nbytes) - array.nbytes)]

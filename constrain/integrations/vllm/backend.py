@@ -74,6 +74,8 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
         self.matcher = matcher_within(compiled.grammar, limit, stop_token_ids=compiled.ends)
         self.ahead: ReadAhead | None = None
         """Where the manager goes through drafts: what they come to.  The matcher stays where it is then."""
+        self.failure: ConstrainError | None = None
+        """Why there are no masks any more: the grammar takes too much time or memory from here on."""
 
     @property
     def has_begun(self) -> bool:
@@ -100,7 +102,19 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
             self.begin(self.tokens_at_end - len(tokens))
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Go on with tokens; False at the first that is not allowed.  Those after an end token are of no matter."""
+        """Go on with tokens; False at the first that is not allowed.  Those after an end token are of no matter.
+
+        False too after a failure, with which vLLM ends the request.  An exception would end the engine.
+        """
+        if self.failure is None:
+            try:
+                return self._accept_tokens(request_id, tokens)
+            except ConstrainError as error:
+                self.failure = error
+        logger.error("request %s: its grammar can be followed no further: %s", request_id, self.failure)
+        return False
+
+    def _accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         self._begin_before(tokens)
         for token in tokens:
             if self.is_terminated():
@@ -114,11 +128,14 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
         return 0 <= token < self.compiled.grammar.vocabulary.size and self.matcher.accept_token(token)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """Those of the tokens, from the first on, that could be accepted; nothing changes."""
-        if self.is_terminated():
-            return []
-        self._begin_before(tokens)
-        return tokens[: self.matcher.validate_tokens(self.known_tokens(tokens))]
+        """Those of the tokens, from the first on, that could be accepted; nothing changes.  None after a failure."""
+        if self.failure is None and not self.is_terminated():
+            try:
+                self._begin_before(tokens)
+                return tokens[: self.matcher.validate_tokens(self.known_tokens(tokens))]
+            except ConstrainError as error:
+                self.failure = error
+        return []
 
     def known_tokens(self, tokens: Sequence[int]) -> Sequence[int]:
         """Those before the first that is none of the vocabulary."""
@@ -131,12 +148,19 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
         (self.matcher if self.ahead is None else self.ahead).rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        """Write the tokens that may come next into a row of int32[rows, ceil(vocabulary / 32)]."""
+        """Write the tokens that may come next into a row of int32[rows, ceil(vocabulary / 32)]; all after a failure."""
         array = self._tensors.array(bitmask)
-        if self.ahead is None:
-            self.matcher.fill_next_token_bitmask(array, batch_index)
-        else:
+        if self.ahead is not None:
             array[batch_index] = self.ahead.mask
+            return
+        if self.failure is None:
+            try:
+                self.matcher.fill_next_token_bitmask(array, batch_index)
+                return
+            except ConstrainError as error:
+                self.failure = error
+        # Whatever comes next is not accepted.
+        array[batch_index] = -1
 
     def is_terminated(self) -> bool:
         """Whether an end token has been accepted."""

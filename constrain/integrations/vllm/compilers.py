@@ -13,7 +13,7 @@ from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
 from constrain.integrations.vllm.requests import grammar_of
-from constrain.limits import Deadline
+from constrain.limits import Deadline, limited
 from constrain.tokenizers.adapters import adapt
 
 _MOST_GRAMMARS, _LONGEST_SPEC = 128, 1 << 16
@@ -97,5 +97,6 @@ class Compilers:
         ends = own.eos_ids if not stops else tuple(sorted({int(token) for token in stops}))
         if ends[0] < 0 or ends[-1] >= own.size:
             raise ConstrainError(f"stop token ids must be between 0 and {own.size - 1}, not {ends[0]} to {ends[-1]}")
-        compiled = self._own.compile(grammar, time_limit=deadline).ending_with(ends)
+        with limited(deadline):
+            compiled = self._own.compile(grammar, time_limit=deadline).ending_with(ends)
         return Compiled(compiled, None if ends == compiled.vocabulary.eos_ids else ends)

@@ -128,18 +128,25 @@ def read_drafts_ahead(
     ids: list[str],
     thinking: dict[str, Thinking],
 ) -> list[ConstrainGrammar]:
-    """Make all masks of the drafts of a step in one call, and tell the grammars of it, which are returned."""
+    """Make all masks of the drafts of a step in one call, and tell the grammars of it, which are returned.
+
+    None where that cannot be done in one call.
+    """
     grammars, given = [], []
     for request_id in ids:
         tokens = strip_speculative_padding(drafts.get(request_id, []))
         if request_id in thinking:
             tokens = tokens[thinking[request_id].drafts :]
         grammar = requests[request_id].structured_output_request.grammar
-        if tokens and isinstance(grammar, ConstrainGrammar) and not grammar.is_terminated():
+        if tokens and isinstance(grammar, ConstrainGrammar) and grammar.failure is None and not grammar.is_terminated():
             grammars.append(grammar)
             given.append(grammar.known_tokens(tokens))
     if grammars:
-        found = manager.backend.draft_masks.read_ahead([grammar.matcher for grammar in grammars], given)
+        try:
+            found = manager.backend.draft_masks.read_ahead([grammar.matcher for grammar in grammars], given)
+        except ConstrainError:
+            # One takes too much time or memory; the manager, which asks them one by one, finds out which.
+            return []
         for grammar, ahead in zip(grammars, found, strict=True):
             grammar.ahead = ahead
     return grammars
