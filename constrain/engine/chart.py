@@ -68,7 +68,8 @@ class Chart:
         self._unfolding: Unfolding | None = None
         is_usable = usable_symbols(ir).__contains__
         if ir.make_unfolding is not None:
-            self._unfolding = ir.make_unfolding(is_usable)
+            # There are no masks that look ahead.
+            self._unfolding = ir.make_unfolding(is_usable, lambda byte: 0)
         self._unfolded = {left: branch for branch, left in enumerate(ir.unfolded)}
         self.rules: list[tuple[Symbol, tuple[Symbol, ...]]] = []
         self._by_left: dict[Symbol, list[int]] = {}

@@ -191,7 +191,9 @@ class GrammarTables:
         tables = Tables(self._limit_bytes, self.vocabulary.shared_tables, snapshot, without, begin)
         self._tables, self.ctx, self.context_address = tables, tables.ctx, tables.context_address
         try:
-            self.unfolded = call_out(self, load_grammar, tables, self._run, self.ir, stock)
+            self.unfolded = call_out(
+                self, load_grammar, tables, self._run, self.ir, stock, self.vocabulary.longest_behind
+            )
             self.start_state = self._run(states.make_start_state)
             for make in self._table_makers:
                 make(self)

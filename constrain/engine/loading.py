@@ -48,7 +48,9 @@ _WORK_OF_A_LEXEME = 100_000
 _MANY_PRODUCTIONS = 10_000
 
 
-def load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None) -> UnfoldedRules | None:
+def load_grammar(
+    tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None, longest_behind: Callable[[int], int]
+) -> UnfoldedRules | None:
     """Fill new tables with a grammar; what makes its further rules, if it has such.
 
     Parameters
@@ -60,6 +62,8 @@ def load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None)
     ir : GrammarIR
     stock : Prelude, optional
         Expressions that were made beforehand.
+    longest_behind : callable (int) -> int
+        As in :class:`constrain.grammar.ir.UnfoldingMaker`.
 
     Raises
     ------
@@ -67,12 +71,14 @@ def load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None)
         The grammar's own error (``ir.make_error``) if its language is empty.
     """
     if len(ir.productions) < _MANY_PRODUCTIONS:
-        return _load_grammar(tables, run, ir, stock)
+        return _load_grammar(tables, run, ir, stock, longest_behind)
     with paused_collection():
-        return _load_grammar(tables, run, ir, stock)
+        return _load_grammar(tables, run, ir, stock, longest_behind)
 
 
-def _load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None) -> UnfoldedRules | None:
+def _load_grammar(
+    tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None, longest_behind: Callable[[int], int]
+) -> UnfoldedRules | None:
     lexemes = LexemeProgram(ir.lexemes, None if stock is None else stock.program)
     registers = np.zeros(lexemes.registers + 1, np.int32)
     if stock is not None:
@@ -89,7 +95,7 @@ def _load_grammar(tables: Tables, run: Run, ir: GrammarIR, stock: Prelude | None
         _load_parse_table(tables, ir.parse_table)
     if ir.make_unfolding is None:
         return None
-    return UnfoldedRules(ir, tables, run, lexemes, registers, productive)
+    return UnfoldedRules(ir, tables, run, lexemes, registers, productive, longest_behind)
 
 
 def _load_parse_table(tables: Tables, table: ParseTable) -> None:

@@ -53,6 +53,19 @@ def has_empty_string(language: Regular) -> bool:
     return isinstance(language, Complement) and not has_empty_string(language.item)
 
 
+def always_has(language: Regular, byte: int) -> bool:
+    """Whether each string of a language has a byte; False also where intersections or complements say so."""
+    if isinstance(language, Literal):
+        return byte in language.data
+    if isinstance(language, ByteSet):
+        return language.bits == 1 << byte
+    if isinstance(language, Concat):
+        return any(always_has(part, byte) for part in language.parts)
+    if isinstance(language, Union):
+        return all(always_has(part, byte) for part in language.parts)
+    return isinstance(language, Repeat) and language.low > 0 and always_has(language.item, byte)
+
+
 def example(language: Regular) -> bytes | None:
     """A short string of a language; None where intersections or complements say what is in it, or nothing is."""
     if isinstance(language, Literal):

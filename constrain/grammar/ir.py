@@ -148,8 +148,20 @@ class Unfolding(Protocol):
         """
 
 
-UnfoldingMaker = Callable[[Callable[[Symbol], bool]], Unfolding]
-"""Begins an unfolding for a compiled grammar, given which symbols of the grammar derive something."""
+class UnfoldingMaker(Protocol):
+    """Begins an unfolding for a compiled grammar."""
+
+    def __call__(self, is_usable: Callable[[Symbol], bool], longest_behind: Callable[[int], int]) -> Unfolding:
+        """An unfolding.
+
+        Parameters
+        ----------
+        is_usable : callable (Symbol) -> bool
+            Which symbols of the grammar derive something.
+        longest_behind : callable (int) -> int
+            How many bytes a token has at most behind the first of one value (0 to 255) in it: a mask looks no further
+            ahead behind that byte.
+        """
 
 
 # Productions that are noted as work together.

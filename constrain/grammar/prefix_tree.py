@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import AnyStr
 
 from constrain.grammar.regular import EMPTY, EPSILON, Concat, Literal, Regular, Union, concat, literal, union
 from constrain.limits import spend
@@ -60,11 +61,15 @@ def _either(branches: list[Regular]) -> Regular:
     return branches[0] if len(branches) == 1 else Union(tuple(branches))
 
 
-def common_length(left: str, right: str, start: int) -> int:
+def common_length(left: AnyStr, right: AnyStr, start: int) -> int:
     """How long the common beginning is, given that it is at least ``start``."""
     stop = min(len(left), len(right))
-    while start < stop and left[start] == right[start]:
-        start += 1
+    while start < stop:
+        middle = (start + stop + 1) // 2
+        if left[start:middle] == right[start:middle]:
+            start = middle
+        else:
+            stop = middle - 1
     return start
 
 

@@ -17,6 +17,7 @@ from constrain.limits import limited
 Shared = TypeVar("Shared")
 
 IsUsable = Callable[[Symbol], bool]
+LongestBehind = Callable[[int], int]
 Right = tuple[Symbol, ...]
 TextBefore = Callable[[int], bytes]
 
@@ -109,9 +110,9 @@ class UnfoldingMaker:
         self._lexemes = lexemes
         self._nonterminals = nonterminals
 
-    def __call__(self, is_usable: IsUsable) -> UnfoldedAutomata:
-        """An unfolding for a compiled grammar."""
-        return UnfoldedAutomata(self._templates, self._lexemes, self._nonterminals, is_usable)
+    def __call__(self, is_usable: IsUsable, longest_behind: LongestBehind) -> UnfoldedAutomata:
+        """An unfolding for a compiled grammar; see :class:`constrain.grammar.ir.UnfoldingMaker`."""
+        return UnfoldedAutomata(self._templates, self._lexemes, self._nonterminals, is_usable, longest_behind)
 
 
 class UnfoldedAutomata:
@@ -122,8 +123,14 @@ class UnfoldedAutomata:
     """
 
     def __init__(
-        self, templates: dict[Symbol, Template], lexemes: tuple[Regular, ...], nonterminals: int, is_usable: IsUsable
+        self,
+        templates: dict[Symbol, Template],
+        lexemes: tuple[Regular, ...],
+        nonterminals: int,
+        is_usable: IsUsable,
+        longest_behind: LongestBehind,
     ) -> None:
+        self.longest_behind = longest_behind
         self._grammar_lexemes = lexemes
         # Filled when it is first needed: not all unfoldings make lexemes.
         self._numbers: dict[Regular, int] = {}

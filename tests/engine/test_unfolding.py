@@ -104,7 +104,7 @@ def _grammars(draw: st.DrawFn) -> GrammarIR:
         places = draw(st.lists(st.integers(0, len(symbols) - 1), min_size=1, max_size=2))
         builder.add(start, [symbols[place] for place in places])
     builder.add(start, (unfolded[0],))
-    return builder.finish(start, unfolded=unfolded, make_unfolding=lambda _: Machine(automata, symbols, unfolded))
+    return builder.finish(start, unfolded=unfolded, make_unfolding=lambda *_: Machine(automata, symbols, unfolded))
 
 
 @settings(max_examples=150)
@@ -138,7 +138,7 @@ def _counting(limit: int) -> GrammarIR:
     count = builder.nonterminal()
     builder.add(count, (letter,))
     automaton = [(((0,), state + 1 if state + 1 < limit else -1),) for state in range(limit)]
-    return builder.finish(count, unfolded=[count], make_unfolding=lambda _: Machine([automaton], [letter], [count]))
+    return builder.finish(count, unfolded=[count], make_unfolding=lambda *_: Machine([automaton], [letter], [count]))
 
 
 def test_long_unfolding() -> None:
@@ -168,7 +168,7 @@ def test_what_is_unfolded_may_not_be_empty() -> None:
     builder = GrammarBuilder()
     rule = builder.nonterminal()
     builder.add(rule, ())
-    ir = builder.finish(rule, unfolded=[rule], make_unfolding=lambda _: Machine([[()]], [], [rule]))
+    ir = builder.finish(rule, unfolded=[rule], make_unfolding=lambda *_: Machine([[()]], [], [rule]))
     with pytest.raises(ValueError, match="empty string"):
         constrain.CompiledGrammar(ir, VOCABULARY)
 
@@ -181,7 +181,7 @@ def test_what_derives_nothing_is_not_unfolded() -> None:
     builder.add(start, (rule,))
     builder.add(start, (letter,))
 
-    def fail(_: Any) -> Machine:
+    def fail(*_: Any) -> Machine:
         return Machine([], [], [rule])
 
     compiled = constrain.CompiledGrammar(builder.finish(start, unfolded=[rule], make_unfolding=fail), VOCABULARY)

@@ -678,3 +678,50 @@ def test_unique_items_of_every_tool(style: str) -> None:
                 "</function>\n</tool_call>",
             }[style]
             assert fits(compiled, call) == (items is value), call
+
+
+@pytest.mark.parametrize("most", [1, 2, 6, 7, 13, 14, 15, 16, 17, 18, 30, None])
+@pytest.mark.parametrize("kind", ["string", "string or null", "some or any", "at least one"])
+@pytest.mark.parametrize("budget", [None, 24])
+def test_tokens_that_begin_the_next_string(kind: str, most: int | None, budget: int | None) -> None:
+    """Strings of at most so many characters: those that a token can hold, and those that have room for more."""
+    limits = {} if most is None else {"maxLength": most}
+    items: dict[str, Any] = {
+        "string": {"type": "string", **limits},
+        "string or null": {"type": ["string", "null"], **limits},
+        "some or any": {"anyOf": [{"enum": ["a", "ab", "aab", "b"]}, {"type": "string", "minLength": 2, **limits}]},
+        "at least one": {"type": "string", "minLength": 1, **limits},
+    }[kind]
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    tokens = [bytes((byte,)) for byte in b'[],"abnul'] + [b'","', b'","a', b'","ab', b'","a","', b'","a","b"', b'a","a']
+    tokens += [
+        b'","aab',
+        b'","aaaaaa',
+        b'","aaaaaab',
+        b'aaaaaa","aa',
+        b"aa",
+        b"aaaa",
+        b'",null',
+        b'null,"a',
+        b'"]',
+        b"</s>",
+    ]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
+    grammar = compiled(schema, vocabulary, whitespace="compact")
+    validator = jsonschema.Draft202012Validator(schema)
+    rng = random.Random(f"{kind} {most} {budget}")
+    for _ in range(3):
+        matcher = constrain.Matcher(grammar, budget)
+        for step in range(30):
+            allowed = mask_of(matcher)
+            assert allowed == {token for token in range(vocabulary.size) if matcher.fork().accept_token(token)}
+            within = sorted(allowed - {vocabulary.size - 1})
+            if not within or step == 29:
+                break
+            # Mostly what tells little apart, so that one item is all that another could be.
+            alike = [each for each in within if set(tokens[each]) == {ord("a")}]
+            matcher.accept_token(rng.choice(alike if alike and rng.random() < 0.7 else within))
+        end = matcher.completion()
+        assert budget is None or len(end) <= (matcher.tokens_left or 0)
+        assert matcher.accept_tokens(end)
+        assert validator.is_valid(json.loads(matcher.text(matcher._steps)))

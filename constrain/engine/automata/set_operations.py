@@ -131,6 +131,13 @@ def _contradicts_itself(ctx, base, count):
     return False
 
 
+@njit_inner(types.boolean(CTX, int64))
+def _counts_no_more(ctx, expression):
+    """Whether an expression counts characters, of which any number is enough now: what it counts fits it anyway."""
+    record = t.expressions(ctx)[expression]
+    return record.flags & e.COUNTS_FLAG != 0 and record.second == 0 and record.third < 0
+
+
 @njit_inner(int64(CTX, int64, int64))
 def make_set_operation(ctx, kind, base):
     """Union or intersection of the expressions on the work stack from ``base`` up, which are taken off it.
@@ -158,7 +165,7 @@ def make_set_operation(ctx, kind, base):
         if child == absorbing:
             set_used(ctx, t.WORK_STACK, base)
             return int64(absorbing)
-        if child == neutral or (n > 0 and tmp[base + n - 1] == child):
+        if child == neutral or (n > 0 and tmp[base + n - 1] == child) or (fits and _counts_no_more(ctx, child)):
             continue
         tmp[base + n] = child
         n += 1

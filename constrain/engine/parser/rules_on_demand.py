@@ -48,6 +48,8 @@ class UnfoldedRules:
         As the lexemes of the grammar left them.
     productive : uint8[n_nonterminals]
         Which nonterminals derive something.
+    longest_behind : callable (int) -> int
+        As in :class:`constrain.grammar.ir.UnfoldingMaker`.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class UnfoldedRules:
         lexemes: LexemeProgram,
         registers: Int32Array,
         productive: np.ndarray[Any, np.dtype[np.uint8]],
+        longest_behind: Callable[[int], int],
     ) -> None:
         assert ir.make_unfolding is not None
         if tables.get(t.NULLABLE)[list(ir.unfolded)].any():
@@ -72,7 +75,9 @@ class UnfoldedRules:
         records = tables.get(t.LEXEMES)
         usable = ((records["is_nullable"] != 0) | (records["consumes"] != 0)).tolist()
         derives = productive.tolist()
-        self.unfolding = ir.make_unfolding(lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]))
+        self.unfolding = ir.make_unfolding(
+            lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]), longest_behind
+        )
         tables.ctx[NEVER_OPEN] = not self.unfolding.may_open
         # Called when rules were added.
         self.when_added: Callable[[], None] = _nothing

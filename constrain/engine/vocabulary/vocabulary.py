@@ -161,6 +161,18 @@ class Vocabulary:
         """The bytes of one token, without those of all others."""
         return self._blob[self.starts[token] : self.starts[token + 1]]
 
+    def longest_behind(self, byte: int) -> int:
+        """How many bytes a token has at most behind a byte (0 to 255) in it; 0 if no token has the byte."""
+        if byte not in self._longest_behind:
+            places = np.flatnonzero(self.data == byte)
+            ends = self.starts[np.searchsorted(self.starts, places, side="right")]
+            self._longest_behind[byte] = int((ends - places).max(initial=1)) - 1
+        return self._longest_behind[byte]
+
+    @cached_property
+    def _longest_behind(self) -> dict[int, int]:
+        return {}
+
     def _make_tables(self, kinds: np.ndarray[Any, np.dtype[np.uint8]], text_ids: np.ndarray[Any, Any]) -> None:
         """Make all that grammars need; ``text_ids`` (int64[n]) are the tokens that are in the trie."""
         self.kinds = kinds

@@ -145,8 +145,13 @@ def _combine(ctx, expression):
                 bound = max(bound, costs[t.children(ctx)[a + i]].bound)
             counted = character_counter(ctx, expression)
             if counted >= 0:
-                high = t.expressions(ctx)[counted >> 32].third
+                counter, rest = t.expressions(ctx)[counted >> 32], t.expressions(ctx)[counted & 0xFFFFFFFF]
+                high = counter.third
                 other = costs[counted & 0xFFFFFFFF]
+                # What is under way is one of the characters that are counted, and there may be no further one.
+                if rest.kind == e.REPEAT and rest.second == 0 and rest.third < 0:
+                    if rest.first == counter.first or t.expressions(ctx)[rest.first].kind == e.SET:
+                        worst = int64(other.worst)
                 # No string has more characters than bytes, nor more bytes than it costs.
                 if other.least_on != UNKNOWN and other.least_on <= high:
                     least, on, byte = int64(other.least), int64(other.least_on), int64(other.next_byte)

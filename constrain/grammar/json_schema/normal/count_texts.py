@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from os.path import commonprefix
 
 from constrain.errors import LimitError
 from constrain.grammar import utf8
@@ -29,6 +28,7 @@ from constrain.grammar.json_schema.lexical.texts import (
     without,
 )
 from constrain.grammar.json_schema.normal.few_values import few_words
+from constrain.grammar.prefix_tree import common_length
 
 # How many steps counting may take: about a second.
 _MOST_STEPS = 400_000
@@ -276,7 +276,7 @@ class _Combination:
         data = beginning.encode()
         # A mask asks for the same key with many ends.
         before, path = self._last_path
-        shared = len(commonprefix([before, data]))
+        shared = common_length(before, data, 0)
         path = path[: shared + 1]
         for byte in data[shared:]:
             pairs = zip(self._automata, path[-1], strict=True)

@@ -75,6 +75,22 @@ class DifferentValues:
         by_kind = others.derived(dict, _by_kind)
         if all(node.kind not in by_kind for node in nodes):
             return self.any(layout, handle)
+        return self._of_nodes(layout, nodes, others)
+
+    def apart(
+        self, layout: Layout, handle: Handle, others: Values, is_first: Callable[[Node], bool]
+    ) -> tuple[list[Symbol], list[Symbol]]:
+        """The same, first what some nodes derive and then what the others do."""
+        nodes = self.written.normal(handle).nodes
+        first = tuple([node for node in nodes if is_first(node)])
+        rest = tuple([node for node in nodes if not is_first(node)])
+        if not first or not rest:
+            symbols = self.different(layout, handle, others)
+            return (symbols, []) if first else ([], symbols)
+        return self._of_nodes(layout, first, others), self._of_nodes(layout, rest, others)
+
+    def _of_nodes(self, layout: Layout, nodes: tuple[Node, ...], others: Values) -> list[Symbol]:
+        by_kind = others.derived(dict, _by_kind)
         symbols, nodes = self._listed(layout, nodes, others)
         for node in nodes:
             mine = by_kind.get(node.kind, _NONE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, Protocol
 
-from constrain.grammar.ir import Symbol
+from constrain.grammar.ir import NEVER, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.few_values import FewValues
@@ -78,14 +78,19 @@ class Differences(Protocol):
     def different(self, layout: Layout, handle: Handle, others: Values) -> list[Symbol]:
         """What derives the values that are none of ``others``."""
 
+    def apart(
+        self, layout: Layout, handle: Handle, others: Values, is_first: Callable[[Node], bool]
+    ) -> tuple[list[Symbol], list[Symbol]]:
+        """The same, first what some nodes derive and then what the others do."""
+
     def one_of(self, layout: Layout, handle: Handle, values: Values) -> list[Symbol]:
         """What derives one value, or any of several scalars of one kind."""
 
     def has_more(self, key: Hashable, search: Callable[[int], list[Instance]], count: int) -> bool | None:
         """Whether ``search`` finds more values than ``count``; None if that would take too long."""
 
-    def is_roomy(self, node: Node) -> bool:
-        """Whether every beginning of a value is that of endlessly many; False also where no quick rule decides."""
+    def is_roomy(self, node: Node, longest: int = NEVER) -> bool:
+        """Whether every beginning of a value, of ``longest`` bytes at most, is that of more than a text can hold."""
 
     def spare(self, layout: Layout, handle: Handle, count: int, costs: Costs) -> Spare:
         """What the cheapest value that is none of ``count`` others costs at most."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from constrain.grammar.ir import NEVER
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Words, contains, every, without
@@ -20,6 +21,9 @@ from constrain.grammar.json_schema.normal.nodes import (
     text_of,
 )
 from constrain.grammar.json_schema.text_dependent.interfaces import Written
+
+ROOM = 8
+"""So many characters of any kind are more strings than a text can hold: 95 of ASCII are the fewest there are."""
 
 
 class Membership:
@@ -69,13 +73,15 @@ class Membership:
                 return False
         return True
 
-    def is_roomy(self, node: Node) -> bool:
-        """Whether every beginning of a value is that of endlessly many; False also where no quick rule decides.
+    def is_roomy(self, node: Node, longest: int = NEVER) -> bool:
+        """Whether every beginning of a value, of ``longest`` bytes at most, is that of more than a text can hold.
 
-        So it is with strings of any kind and length, with objects that take further keys, and arrays further items.
+        False also where no quick rule decides.  It is so with strings of any kind and length, with objects that take
+        further keys, and arrays further items.
         """
         if isinstance(node, StringNode):
-            return node.values is None and not node.terms and node.high is None
+            is_long = node.high is None or node.high.value >= longest + ROOM
+            return node.values is None and not node.terms and is_long
         if isinstance(node, ArrayNode):
             return node.high is None and node.unique is None and bool(self._few.of(node.items, 1))
         if isinstance(node, ObjectNode):

@@ -5,11 +5,12 @@ What an item is becomes known as the text is written, so the place behind a comm
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
-from typing import NamedTuple
+from collections.abc import Container, Hashable, Iterator
+from typing import Any, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE
+from constrain.grammar.derivatives import always_has
+from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.counted_items import ways
@@ -17,9 +18,10 @@ from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.key_classes import other_classes
-from constrain.grammar.json_schema.normal.nodes import ArrayNode, StringNode
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, StringNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
+from constrain.grammar.json_schema.text_dependent.membership import ROOM
 from constrain.grammar.persistent import PersistentSet
 from constrain.grammar.rules_on_demand import (
     Automaton,
@@ -32,6 +34,10 @@ from constrain.grammar.rules_on_demand import (
 
 MAX_SCARCE = 64
 """An item of a prefix with fewer values than this may find them used up by others."""
+
+
+def _is_string(node: Node) -> bool:
+    return isinstance(node, StringNode)
 
 
 def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, items: Container[Instance]) -> bool:
@@ -126,8 +132,12 @@ class _Automaton:
             found = [self._few_of(index) for index in range(len(node.prefix))]
             self._scarce = frozenset(value for some in found if len(some) < MAX_SCARCE for value in some)
         self._roomy: dict[tuple[int, tuple[int, ...]], bool] = {}
+        self._roomy_strings: dict[tuple[int, tuple[int, ...]], bool] = {}
         lexeme = values.unfolding.lexeme
         self._comma = lexeme(template.layout.comma)
+        # How much of an item a token may hold behind the comma.
+        has_comma = always_has(template.layout.comma, ord(","))
+        self._longest = values.unfolding.longest_behind(ord(",")) if has_comma else NEVER
         self._close = lexeme(template.layout.close_array)
 
     def begun(self, items: Values) -> tuple[_Items, int | None]:
@@ -147,20 +157,34 @@ class _Automaton:
         ends: list[Right] = []
         further: list[Edge] = []
         for handle, counts in ways(self._node, state.size, state.counts):
-            symbols = self._values.different(self._template.layout, handle, state.items)
             if isinstance(state, _Ahead):
                 # Only the end of this item decides whether it equals the one before the comma.
-                further += [((symbol,), counts, OPEN | HARD | UNSURE) for symbol in symbols]
+                free, rest = self._values.apart(self._template.layout, handle, state.items, self._is_free)
+                further += [((symbol,), (counts, True), OPEN | HARD | UNSURE) for symbol in free]
+                further += [((symbol,), (counts, False), OPEN | HARD | UNSURE) for symbol in rest]
                 continue
             ends_here = self._may_end(state.size + 1, counts)
             goes_on = self._goes_on(state, counts)
-            kind = OPEN if goes_on and self._is_roomy(state.size + 1, counts) else OPEN | HARD
-            for symbol in symbols:
+            for symbol, kind in self._items_by_kind(state, handle, counts):
                 if ends_here:
                     ends.append((symbol, self._close))
                 if goes_on:
                     further.append(((symbol, self._comma), counts, kind))
         return ends, further
+
+    def _items_by_kind(self, state: _Items, handle: Handle, counts: tuple[int, ...]) -> Iterator[tuple[Symbol, int]]:
+        """The symbols of the next item, each with the kind of the branch behind it."""
+        layout, size = self._template.layout, state.size + 1
+        if self._is_roomy(size, counts) or not self._has_room_for_strings(size, counts):
+            kind = OPEN if self._is_roomy(size, counts) else OPEN | HARD
+            for symbol in self._values.different(layout, handle, state.items):
+                yield symbol, kind
+            return
+        strings, rest = self._values.apart(layout, handle, state.items, _is_string)
+        for symbol in strings:
+            yield symbol, OPEN
+        for symbol in rest:
+            yield symbol, OPEN | HARD
 
     def follow(self, state: _Items, edge: tuple[int, ...]) -> Hashable:
         """What a mask may take for the state behind a comma."""
@@ -200,13 +224,34 @@ class _Automaton:
         return self._values.few.of(element(self._node, index), MAX_SCARCE)
 
     def _is_roomy(self, index: int, counts: tuple[int, ...]) -> bool:
-        """Whether all that an item may begin with can be completed to endlessly many values, so also to another one."""
+        """Whether all that an item may begin with in one token can be completed to another value than those before."""
         key = index, counts
         if key not in self._roomy:
-            handles = [handle for handle, _ in ways(self._node, index, counts)]
-            nodes = [node for handle in handles for node in self._template.written.normal(handle).nodes]
-            self._roomy[key] = all(map(self._values.is_roomy, nodes))
+            nodes = [node for nodes in self._nodes_at(index, counts) for node in nodes]
+            self._roomy[key] = all(map(self._has_room, nodes))
         return self._roomy[key]
+
+    def _has_room(self, node: Node) -> bool:
+        return self._values.is_roomy(node, self._longest)
+
+    def _is_free(self, node: Node) -> bool:
+        """Whether letters can be added to whatever a token holds of it."""
+        return isinstance(node, StringNode) and self._has_room(node)
+
+    def _has_room_for_strings(self, index: int, counts: tuple[int, ...]) -> bool:
+        """Whether that is so for what a string may begin with: a string before it takes away no other value."""
+        key = index, counts
+        if key not in self._roomy_strings:
+            self._roomy_strings[key] = all(
+                any(map(self._is_free, strings))
+                for nodes in self._nodes_at(index, counts)
+                if (strings := list(filter(_is_string, nodes)))
+            )
+        return self._roomy_strings[key]
+
+    def _nodes_at(self, index: int, counts: tuple[int, ...]) -> list[tuple[Node, ...]]:
+        """For each way to take the item at an index what it may be."""
+        return [self._template.written.normal(handle).nodes for handle, _ in ways(self._node, index, counts)]
 
     def close(self, state: _Items, edge: tuple[int, ...], text: TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
@@ -224,10 +269,11 @@ class _Automaton:
             (costs.right(right) + costs.behind(self, state, edge, kind) for right, edge, kind in further), default=NEVER
         )
 
-    def least_behind(self, state: _Items | _Ahead, edge: tuple[int, ...], costs: Costs) -> int:
+    def least_behind(self, state: _Items | _Ahead, edge: Any, costs: Costs) -> int:
         """What the items cost at most that must come behind a comma, whatever the items before it are."""
         if isinstance(state, _Ahead):
-            return self._least_ahead(state, edge, costs)
+            counts, is_free = edge
+            return self._least_ahead(state, counts, costs) if is_free else NEVER
         key = self, state.size + 1, edge, len(state.items) + 1
         if key not in costs.known:
             costs.known[key] = self._items_at_most(state.size + 1, edge, len(state.items) + 1, costs)
@@ -273,17 +319,13 @@ class _Automaton:
         return known[size, counts]
 
     def _least_ahead(self, state: _Ahead, counts: tuple[int, ...], costs: Costs) -> int:
-        """The same behind an item that a mask looks ahead to, with room for it to be different from one more."""
+        """The same behind a string that a mask looks ahead to, with room for it to be different from one more."""
         rest = costs.of(self._close)
         if not self._may_end(state.size + 1, counts):
             rest = costs.of(self._comma) + self._items_at_most(state.size + 1, counts, len(state.items) + 2, costs)
-        room = 0
-        for handle, _ in ways(self._node, state.size, state.counts):
-            for node in self._template.written.normal(handle).nodes:
-                if not isinstance(node, StringNode):
-                    return NEVER
-                room = max(room, self._values.letters(self._template.layout, len(state.items) + 1, costs))
-        return rest + room
+        letters = self._values.letters(self._template.layout, len(state.items) + 1, costs)
+        # More may be too many for a string that is limited.
+        return rest + letters if letters <= ROOM else NEVER
 
     def _may_end(self, index: int, counts: tuple[int, ...]) -> bool:
         return index >= self._low and all(
