@@ -29,19 +29,9 @@ from constrain.grammar.json_schema.lexical.texts import (
     every,
     plain,
 )
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.instances import Instance, number
 from constrain.grammar.json_schema.normal.intersect import element, member, number_fits
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    BooleanNode,
-    Node,
-    Normal,
-    NullNode,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    text_of,
-)
 from constrain.grammar.json_schema.normal.word_search import find_words
 from constrain.limits import spend
 
@@ -52,7 +42,7 @@ _MOST_DEPTH = 40
 _FEW_STEPS, _SHORT_LOOK = 100, 3000
 _FEW_WORDS = 100
 
-Classes = Callable[[ObjectNode], list[tuple[Text, Handle]]]
+Classes = Callable[[n.ObjectNode], list[tuple[Text, Handle]]]
 """The classes of keys that an object does not name, each with the schema of its members."""
 
 
@@ -66,7 +56,7 @@ class FewValues:
     other_keys : Classes
     """
 
-    def __init__(self, normal: Callable[[Handle], Normal], other_keys: Classes) -> None:
+    def __init__(self, normal: Callable[[Handle], n.Normal], other_keys: Classes) -> None:
         self._normal = normal
         self._other_keys = other_keys
         self._known: dict[tuple[Handle, int], list[Instance]] = {}
@@ -81,7 +71,7 @@ class FewValues:
             self._known[key] = self._deepening(lambda depth: self._of_handle(handle, most, depth), most)
         return self._known[key]
 
-    def of_node(self, node: Node, most: int) -> list[Instance]:
+    def of_node(self, node: n.Node, most: int) -> list[Instance]:
         """Values of one node."""
         return self._deepening(lambda depth: self._of_node(node, most, depth), most)
 
@@ -97,7 +87,7 @@ class FewValues:
         """Objects out of members: (name, schema, whether it is required), and others but for some names."""
         return self._deepening(lambda depth: self._of_members(named, others, excluded, low, high, most, depth), most)
 
-    def of_items(self, node: ArrayNode, items: tuple[Instance, ...], most: int, begin: int) -> list[Instance]:
+    def of_items(self, node: n.ArrayNode, items: tuple[Instance, ...], most: int, begin: int) -> list[Instance]:
         """What may follow the first ``begin`` items of an array, as arrays; these are ``items``, if that matters."""
         return self._deepening(lambda depth: self._of_items(node, begin, most, depth, items), most)
 
@@ -129,33 +119,33 @@ class FewValues:
                 break
         return list(islice(found, most))
 
-    def _of_node(self, node: Node, most: int, depth: int) -> list[Instance]:
-        if isinstance(node, NullNode):
+    def _of_node(self, node: n.Node, most: int, depth: int) -> list[Instance]:
+        if isinstance(node, n.NullNode):
             return [Instance("null", None)]
-        if isinstance(node, BooleanNode):
+        if isinstance(node, n.BooleanNode):
             return [Instance("boolean", value) for value in node.values]
-        if isinstance(node, StringNode):
+        if isinstance(node, n.StringNode):
             if node.values is not None:
-                words: list[str] = sorted(text_of(node).values)  # type: ignore[attr-defined]
+                words: list[str] = sorted(n.text_of(node).values)  # type: ignore[attr-defined]
                 words = words[:most]
             else:
-                words = few_words(text_of(node), most)
+                words = few_words(n.text_of(node), most)
             return [Instance("string", word) for word in words]
-        if isinstance(node, NumberNode):
+        if isinstance(node, n.NumberNode):
             return _numbers(node, most)
         if depth == 0:
             self._was_cut = True
             return []
-        if isinstance(node, ArrayNode):
+        if isinstance(node, n.ArrayNode):
             return self._of_items(node, 0, most, depth)
-        assert isinstance(node, ObjectNode)
+        assert isinstance(node, n.ObjectNode)
         named = [(name, handle, name in node.required) for name, handle in members_of(node)]
         low = 0 if node.low is None else node.low.value
         high = None if node.high is None else node.high.value
         return self._of_members(named, self._other_keys(node), frozenset(), low, high, most, depth)
 
     def _of_items(
-        self, node: ArrayNode, begin: int, most: int, depth: int, items: tuple[Instance, ...] = ()
+        self, node: n.ArrayNode, begin: int, most: int, depth: int, items: tuple[Instance, ...] = ()
     ) -> list[Instance]:
         low = 0 if node.low is None else max(node.low.value - begin, 0)
         last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
@@ -304,7 +294,7 @@ def _of_some_length(
             ways.append(iter(choices[len(ways)]))
 
 
-def members_of(node: ObjectNode) -> Iterator[tuple[str, Handle]]:
+def members_of(node: n.ObjectNode) -> Iterator[tuple[str, Handle]]:
     """All names that are treated alone, in order: those with a schema, then those that are just required."""
     yield from node.properties.items()
     for name in node.required:
@@ -366,7 +356,7 @@ def _words_excluded(text: Text) -> frozenset[str] | None:
     return excluded
 
 
-def _numbers(node: NumberNode, most: int) -> list[Instance]:
+def _numbers(node: n.NumberNode, most: int) -> list[Instance]:
     found: list[Instance] = []
     # What comes into question is a multiple of all that it must be.
     others = replace(node, divisors=())
@@ -381,7 +371,7 @@ def _numbers(node: NumberNode, most: int) -> list[Instance]:
     return found
 
 
-def _candidates(node: NumberNode) -> Iterator[Decimal]:
+def _candidates(node: n.NumberNode) -> Iterator[Decimal]:
     """Numbers that come into question: all of them, or endlessly many, of which many fit."""
     if node.values is not None:
         yield from dict.fromkeys(node.values)

@@ -9,16 +9,9 @@ from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    Conflict,
-    Node,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-)
 from constrain.grammar.json_schema.text_dependent.different_arrays import ArrayAutomaton
 from constrain.grammar.json_schema.text_dependent.different_objects import ObjectAutomaton
 from constrain.grammar.json_schema.text_dependent.interfaces import Spare, UniqueAutomaton, Values, Written
@@ -35,7 +28,7 @@ from constrain.grammar.rules_on_demand import Costs, UnfoldedAutomata
 MAX_LISTED = 2000
 """How many arrays and objects an ``enum`` may list whose values have to be different from each other."""
 
-UniqueMaker = Callable[["DifferentValues", ArrayNode, Layout], UniqueAutomaton]
+UniqueMaker = Callable[["DifferentValues", n.ArrayNode, Layout], UniqueAutomaton]
 
 _NONE: Values = PersistentSet()
 
@@ -55,8 +48,8 @@ class DifferentValues:
         self.letters = self._spare.letters
         # Objects that have the same keys left ask for the same.
         self._different = lru_cache(maxsize=1000)(self._find_different)
-        self._automata: dict[tuple[Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
-        self._known_scalars: dict[tuple[Node, Layout], KnownStrings | KnownNumbers] = {}
+        self._automata: dict[tuple[n.Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
+        self._known_scalars: dict[tuple[n.Node, Layout], KnownStrings | KnownNumbers] = {}
         # How many values were asked for, and how many there were.
         self._found: dict[Hashable, tuple[int, int]] = {}
         self._singles: dict[tuple[Layout, Handle, Instance], list[Symbol]] = {}
@@ -78,7 +71,7 @@ class DifferentValues:
         symbols, nodes = self._listed(layout, nodes, others)
         for node in nodes:
             mine = by_kind.get(node.kind, _NONE)
-            if isinstance(node, (ArrayNode, ObjectNode)):
+            if isinstance(node, (n.ArrayNode, n.ObjectNode)):
                 if not mine:
                     symbol = self.written.written_container(layout, node)
                     if symbol is not None and self.unfolding.is_usable(symbol):
@@ -87,7 +80,7 @@ class DifferentValues:
                 automaton = self.automaton(layout, node)
                 if automaton is not None and automaton.can_differ(mine):
                     symbols.append(self.unfolding.nonterminal(automaton, automaton.start(mine, False)))
-            elif isinstance(node, (StringNode, NumberNode)) and mine:
+            elif isinstance(node, (n.StringNode, n.NumberNode)) and mine:
                 known = self._known(layout, node)
                 if self._has_left(node, known, mine):
                     symbols += self._lexeme(layout, *known.different(mine))
@@ -97,7 +90,7 @@ class DifferentValues:
                     symbols += self.scalar(layout, rest)
         return symbols
 
-    def _has_left(self, node: StringNode | NumberNode, known: KnownStrings | KnownNumbers, values: Values) -> bool:
+    def _has_left(self, node: n.StringNode | n.NumberNode, known: KnownStrings | KnownNumbers, values: Values) -> bool:
         """Whether a node has any value beside some."""
         count = known.count(values)
         if count is not None:
@@ -122,7 +115,9 @@ class DifferentValues:
             self._found[key] = wanted, found
         return found > count
 
-    def _listed(self, layout: Layout, nodes: tuple[Node, ...], others: Values) -> tuple[list[Symbol], tuple[Node, ...]]:
+    def _listed(
+        self, layout: Layout, nodes: tuple[n.Node, ...], others: Values
+    ) -> tuple[list[Symbol], tuple[n.Node, ...]]:
         """The symbol of those arrays and objects of a long list that are none of ``others``; and the other nodes."""
         several = [node for node in nodes if is_listed(node)]
         if len(several) < MIN_LISTED or self.written.any_order or layout.inner is None:
@@ -141,7 +136,7 @@ class DifferentValues:
         for node in self.written.normal(handle).nodes:
             if node.kind != value.kind or not self.allows(node, value):
                 continue
-            if isinstance(node, (ArrayNode, ObjectNode)):
+            if isinstance(node, (n.ArrayNode, n.ObjectNode)):
                 if (
                     is_listed(node)
                     and layout.inner is not None
@@ -171,7 +166,7 @@ class DifferentValues:
         for node in self.written.normal(handle).nodes:
             if node.kind != kind:
                 continue
-            if isinstance(node, (StringNode, NumberNode)):
+            if isinstance(node, (n.StringNode, n.NumberNode)):
                 symbols += self._lexeme(layout, *self._known(layout, node).same(values))
                 continue
             allowed = [value for value in values if self.allows(node, value)]
@@ -183,12 +178,12 @@ class DifferentValues:
         """What the cheapest value that is none of ``count`` others costs at most."""
         return self._spare.spare(layout, handle, count, costs)
 
-    def scalar(self, layout: Layout, node: Node) -> list[Symbol]:
+    def scalar(self, layout: Layout, node: n.Node) -> list[Symbol]:
         """The symbol of a scalar node, if it has a value."""
         core = scalar(node, self.written.refuse, layout.notation)
-        return [] if isinstance(core, Conflict) else self._lexeme(layout, core, scalar_name(node))
+        return [] if isinstance(core, n.Conflict) else self._lexeme(layout, core, scalar_name(node))
 
-    def automaton(self, layout: Layout, node: ArrayNode | ObjectNode) -> ObjectAutomaton | ArrayAutomaton | None:
+    def automaton(self, layout: Layout, node: n.ArrayNode | n.ObjectNode) -> ObjectAutomaton | ArrayAutomaton | None:
         """The automaton of an array or object; None where nothing may be nested."""
         key = node, layout
         known = self._automata.get(key)
@@ -196,7 +191,7 @@ class DifferentValues:
             inner = layout.inner
             if inner is None:
                 return None
-            if isinstance(node, ObjectNode):
+            if isinstance(node, n.ObjectNode):
                 known = ObjectAutomaton(self, node, inner)
             else:
                 unique = None if node.unique is None else self._unique(self, node, inner)
@@ -204,7 +199,7 @@ class DifferentValues:
             self._automata[key] = known
         return known
 
-    def _known(self, layout: Layout, node: StringNode | NumberNode) -> KnownStrings | KnownNumbers:
+    def _known(self, layout: Layout, node: n.StringNode | n.NumberNode) -> KnownStrings | KnownNumbers:
         key = node, layout
         known = self._known_scalars.get(key)
         if known is None:
@@ -213,7 +208,7 @@ class DifferentValues:
                 return self.allows(node, value)
 
             refuse, notation = self.written.refuse, layout.notation
-            if isinstance(node, StringNode):
+            if isinstance(node, n.StringNode):
                 known = KnownStrings(node, notation, allows, refuse)
             else:
                 known = KnownNumbers(node, notation, allows, refuse)
