@@ -16,19 +16,9 @@ from math import prod
 from constrain.errors import LimitError
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical import texts
 from constrain.grammar.json_schema.lexical.multiples import decimal_places, is_multiple, least_common_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
-from constrain.grammar.json_schema.lexical.texts import (
-    Every,
-    Format,
-    GrowingWords,
-    Pattern,
-    Text,
-    Without,
-    Words,
-    every,
-    plain,
-)
 from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.instances import Instance, number
 from constrain.grammar.json_schema.normal.intersect import element, member, number_fits
@@ -42,7 +32,7 @@ _MOST_DEPTH = 40
 _FEW_STEPS, _SHORT_LOOK = 100, 3000
 _FEW_WORDS = 100
 
-Classes = Callable[[n.ObjectNode], list[tuple[Text, Handle]]]
+Classes = Callable[[n.ObjectNode], list[tuple[texts.Text, Handle]]]
 """The classes of keys that an object does not name, each with the schema of its members."""
 
 
@@ -78,7 +68,7 @@ class FewValues:
     def of_members(
         self,
         named: list[tuple[str, Handle, bool]],
-        others: list[tuple[Text, Handle]],
+        others: list[tuple[texts.Text, Handle]],
         excluded: frozenset[str],
         low: int,
         high: int | None,
@@ -180,7 +170,7 @@ class FewValues:
     def _of_members(
         self,
         named: list[tuple[str, Handle, bool]],
-        others: list[tuple[Text, Handle]],
+        others: list[tuple[texts.Text, Handle]],
         excluded: frozenset[str],
         low: int,
         high: int | None,
@@ -303,14 +293,14 @@ def members_of(node: n.ObjectNode) -> Iterator[tuple[str, Handle]]:
 
 
 # Some strings of sets whose automata are large.
-_EASIER: dict[Text, Text] = {
-    Format("time"): Pattern("^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
-    Format("date-time"): Pattern("^[0-9]{4}-01-01T00:00:00Z$"),
+_EASIER: dict[texts.Text, texts.Text] = {
+    texts.Format("time"): texts.Pattern("^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
+    texts.Format("date-time"): texts.Pattern("^[0-9]{4}-01-01T00:00:00Z$"),
 }
 
 
 @lru_cache(maxsize=1024)
-def few_words(text: Text, most: int, steps: int = _MOST_STEPS) -> list[str]:
+def few_words(text: texts.Text, most: int, steps: int = _MOST_STEPS) -> list[str]:
     """Strings of a set, as many as asked for or all there are; short ones where these are found soon.
 
     Raises LimitError if that takes more than about so many steps.
@@ -320,13 +310,13 @@ def few_words(text: Text, most: int, steps: int = _MOST_STEPS) -> list[str]:
         others = (word for number in count() if (word := _letters(number)) not in excluded)
         return list(islice(others, most))
     easier = _EASIER.get(text, text)
-    if isinstance(text, Every):
-        easier = every(*(_EASIER.get(item, item) for item in text.items))
+    if isinstance(text, texts.Every):
+        easier = texts.every(*(_EASIER.get(item, item) for item in text.items))
     if easier is not text and easier != text:
         some = few_words(easier, most, steps)
         if len(some) == most:
             return some
-    language = plain(text)
+    language = texts.plain(text)
     found = Automaton(language).first_words(most, _FEW_STEPS)
     if found is None and most <= _FEW_WORDS:
         found = find_words(language, most, _SHORT_LOOK)
@@ -346,13 +336,13 @@ def _letters(number: int) -> str:
     return word
 
 
-def _words_excluded(text: Text) -> frozenset[str] | None:
+def _words_excluded(text: texts.Text) -> frozenset[str] | None:
     """Of a set that is any string but some words, as the keys are that an object does not name, these words."""
     excluded: frozenset[str] = frozenset()
-    for item in text.items if isinstance(text, Every) else (text,):
-        if not isinstance(item, Without) or not isinstance(item.item, (Words, GrowingWords)):
+    for item in text.items if isinstance(text, texts.Every) else (text,):
+        if not isinstance(item, texts.Without) or not isinstance(item.item, (texts.Words, texts.GrowingWords)):
             return None
-        excluded = excluded.union(item.item.values if isinstance(item.item, Words) else item.item.tree)
+        excluded = excluded.union(item.item.values if isinstance(item.item, texts.Words) else item.item.tree)
     return excluded
 
 

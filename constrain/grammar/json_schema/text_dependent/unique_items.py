@@ -9,6 +9,7 @@ from collections.abc import Container, Hashable
 from typing import NamedTuple
 
 from constrain.errors import LimitError
+from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
@@ -21,14 +22,6 @@ from constrain.grammar.json_schema.normal.nodes import ArrayNode, StringNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
 from constrain.grammar.persistent import PersistentSet
-from constrain.grammar.rules_on_demand import (
-    Automaton,
-    Costs,
-    Edge,
-    Right,
-    TextBefore,
-    UnfoldedAutomata,
-)
 
 MAX_SCARCE = 64
 """An item of a prefix with fewer values than this may find them used up by others."""
@@ -95,14 +88,14 @@ class UniqueItems:
         self.node = node
         self.layout = layout
 
-    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         return _Automaton(self, different_values(self.written, unfolding)), _Items(
             0, (0,) * len(self.node.contains), PersistentSet()
         )
 
 
-def different_values(written: Written, unfolding: UnfoldedAutomata) -> DifferentValues:
+def different_values(written: Written, unfolding: on_demand.UnfoldedAutomata) -> DifferentValues:
     """The one maker of a schema's symbols: what it has written of other rules is its own."""
 
     def unique(values: DifferentValues, node: ArrayNode, layout: Layout) -> _Automaton:
@@ -140,12 +133,12 @@ class _Automaton:
             return state, None
         return state, OPEN if self._is_roomy(state.size + 1, ()) else OPEN | HARD
 
-    def edges(self, state: _Items | _Ahead) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: _Items | _Ahead) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on."""
         if self._scarce and isinstance(state, _Items):
             return self._scarce_edges(state)
-        ends: list[Right] = []
-        further: list[Edge] = []
+        ends: list[on_demand.Right] = []
+        further: list[on_demand.Edge] = []
         for handle, counts in ways(self._node, state.size, state.counts):
             symbols = self._values.different(self._template.layout, handle, state.items)
             if isinstance(state, _Ahead):
@@ -166,10 +159,10 @@ class _Automaton:
         """What a mask may take for the state behind a comma."""
         return _Ahead(state.size + 1, edge, state.items)
 
-    def _scarce_edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+    def _scarce_edges(self, state: _Items) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The same where values may run out: each of them that a later item may need is a way of its own."""
-        ends: list[Right] = []
-        further: list[Edge] = []
+        ends: list[on_demand.Right] = []
+        further: list[on_demand.Edge] = []
         layout, values, counts = self._template.layout, self._values, state.counts
         handle = element(self._node, state.size)
         known = state.items
@@ -208,14 +201,14 @@ class _Automaton:
             self._roomy[key] = all(map(self._values.is_roomy, nodes))
         return self._roomy[key]
 
-    def close(self, state: _Items, edge: tuple[int, ...], text: TextBefore) -> Hashable:
+    def close(self, state: _Items, edge: tuple[int, ...], text: on_demand.TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
         index = state.size + 1
         if self._high is None:
             index = min(index, self._enough)
         return _Items(index, edge, state.items.plus(instance(self._template.layout.as_json(last_value(text)))))
 
-    def least(self, state: _Items, costs: Costs) -> int:
+    def least(self, state: _Items, costs: on_demand.Costs) -> int:
         """What it costs to end with the next item, or if that cannot be the last, with as few as possible."""
         ends, further = self.edges(state)
         if ends:
@@ -224,7 +217,7 @@ class _Automaton:
             (costs.right(right) + costs.behind(self, state, edge, kind) for right, edge, kind in further), default=NEVER
         )
 
-    def least_behind(self, state: _Items | _Ahead, edge: tuple[int, ...], costs: Costs) -> int:
+    def least_behind(self, state: _Items | _Ahead, edge: tuple[int, ...], costs: on_demand.Costs) -> int:
         """What the items cost at most that must come behind a comma, whatever the items before it are."""
         if isinstance(state, _Ahead):
             return self._least_ahead(state, edge, costs)
@@ -233,7 +226,7 @@ class _Automaton:
             costs.known[key] = self._items_at_most(state.size + 1, edge, len(state.items) + 1, costs)
         return costs.known[key]  # type: ignore[no-any-return]
 
-    def _items_at_most(self, size: int, counts: tuple[int, ...], others: int, costs: Costs) -> int:
+    def _items_at_most(self, size: int, counts: tuple[int, ...], others: int, costs: on_demand.Costs) -> int:
         """What the fewest items cost at most that come after ``size`` items, which ``others`` are different from.
 
         Every item must be different from those before it, whatever they are.
@@ -272,7 +265,7 @@ class _Automaton:
             todo.pop()
         return known[size, counts]
 
-    def _least_ahead(self, state: _Ahead, counts: tuple[int, ...], costs: Costs) -> int:
+    def _least_ahead(self, state: _Ahead, counts: tuple[int, ...], costs: on_demand.Costs) -> int:
         """The same behind an item that a mask looks ahead to, with room for it to be different from one more."""
         rest = costs.of(self._close)
         if not self._may_end(state.size + 1, counts):
