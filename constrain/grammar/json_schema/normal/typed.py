@@ -14,25 +14,8 @@ from constrain.grammar.json_schema.normal.assertions import TYPES, Assertions
 from constrain.grammar.json_schema.normal.intersect import bound_by_rules, count_conflict, settle_number, string_node
 
 COMBINATORS = frozenset(
-    [
-        "const",
-        "enum",
-        "ref",
-        "dynamic_ref",
-        "any_of",
-        "all_of",
-        "one_of",
-        "excluded",
-        "condition",
-        "then",
-        "otherwise",
-        "dependencies",
-        "nullable",
-        "unevaluated_properties",
-        "unevaluated_items",
-        "min_contains",
-        "max_contains",
-    ]
+    """const enum ref dynamic_ref any_of all_of one_of excluded condition then otherwise dependencies nullable
+    unevaluated_properties unevaluated_items min_contains max_contains""".split()
 )
 """The assertions that are not about values of one type."""
 
@@ -58,40 +41,23 @@ def typed_nodes(assertions: Assertions, location: Location, tracking: bool, name
     elif assertions.nullable:
         types |= {"null"}
     pointer = location.pointer
-    nodes: list[n.Node] = []
-    conflict = None
+    made: list[n.Node | n.Conflict] = []
     if "string" in types:
-        if _TEXT_ASSERTIONS.isdisjoint(asserted):
-            nodes.append(n.StringNode(pointer))
-        else:
-            text = _string(assertions, pointer)
-            if isinstance(text, n.Conflict):
-                conflict = text
-            else:
-                nodes.append(text)
+        is_any = _TEXT_ASSERTIONS.isdisjoint(asserted)
+        made.append(n.StringNode(pointer) if is_any else _string(assertions, pointer))
     if "number" in types or "integer" in types:
-        number = _number(assertions, location, types)
-        if isinstance(number, n.Conflict):
-            conflict = number
-        else:
-            nodes.append(number)
+        made.append(_number(assertions, location, types))
     if "object" in types:
-        made = _object(assertions, location, tracking, names_of)
-        if isinstance(made, n.Conflict):
-            conflict = made
-        else:
-            nodes.append(made)
+        made.append(_object(assertions, location, tracking, names_of))
     if "array" in types:
-        made = _array(assertions, location, tracking)
-        if isinstance(made, n.Conflict):
-            conflict = made
-        else:
-            nodes.append(made)
+        made.append(_array(assertions, location, tracking))
     if "boolean" in types:
-        nodes.append(n.BooleanNode(pointer))
+        made.append(n.BooleanNode(pointer))
     if "null" in types:
-        nodes.append(n.NullNode(pointer))
-    return n.Normal(tuple(nodes), None if nodes else conflict, None if assertions.types is None else f"{pointer}/type")
+        made.append(n.NullNode(pointer))
+    nodes = tuple([one for one in made if not isinstance(one, n.Conflict)])
+    conflict = None if nodes else next((one for one in reversed(made) if isinstance(one, n.Conflict)), None)
+    return n.Normal(nodes, conflict, None if assertions.types is None else f"{pointer}/type")
 
 
 _TEXT_ASSERTIONS = frozenset(("min_length", "max_length", "terms", "words"))
