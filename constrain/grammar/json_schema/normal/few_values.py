@@ -47,7 +47,7 @@ class FewValues:
     """
 
     def __init__(self, normal: Callable[[Handle], n.Normal], other_keys: Classes) -> None:
-        self._normal = normal
+        self.normal = normal
         self._other_keys = other_keys
         self._known: dict[tuple[Handle, int], list[Instance]] = {}
         # What there is of a part to a depth, and whether it was cut off there: recursion asks for it again and again.
@@ -103,7 +103,7 @@ class FewValues:
 
     def _of_nodes(self, handle: Handle, most: int, depth: int) -> list[Instance]:
         found: dict[Instance, None] = {}
-        for node in self._normal(handle).nodes:
+        for node in self.normal(handle).nodes:
             found.update(dict.fromkeys(self._of_node(node, most, depth)))
             if len(found) >= most:
                 break

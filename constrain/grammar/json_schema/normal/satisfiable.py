@@ -15,7 +15,7 @@ from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Text, contains, has_example
 from constrain.grammar.json_schema.normal import nodes as n
-from constrain.grammar.json_schema.normal.counted_items import ways
+from constrain.grammar.json_schema.normal.counted_items import NextItems
 from constrain.grammar.json_schema.normal.few_values import FewValues, few_words
 from constrain.grammar.json_schema.normal.intersect import element, member
 from constrain.grammar.json_schema.normal.key_classes import count_keys, key_classes, other_classes
@@ -77,11 +77,11 @@ def _holds(node: n.Node, has: Callable[[Handle], bool], few: FewValues) -> bool:
             and all(_has_member(node, rule, index, has) for index, rule in enumerate(node.some))
         )
     if isinstance(node, n.ArrayNode):
-        return _has_items(node, has) and _has_repeated_item(node, has) and _has_different_items(node, few)
+        return _has_items(node, has, few) and _has_repeated_item(node, has) and _has_different_items(node, few)
     return True
 
 
-def _has_items(node: n.ArrayNode, has: Callable[[Handle], bool]) -> bool:
+def _has_items(node: n.ArrayNode, has: Callable[[Handle], bool], few: FewValues) -> bool:
     """Whether there are as many items as an array must have, also of those that it must contain."""
     low = 0 if node.low is None else min(node.low.value, _MOST_ITEMS)
     counted = replace(node, contains=tuple(each for each in node.contains if each.low > 0 or each.high is not None))
@@ -89,12 +89,13 @@ def _has_items(node: n.ArrayNode, has: Callable[[Handle], bool]) -> bool:
     enough = max(low, len(node.prefix) + 1, *(each.start + 1 for each in counted.contains), 0)
     start = 0, (0,) * len(counted.contains)
     todo, seen = [start], {start}
+    next_items = NextItems(counted, few.normal)
     for index, counts in todo:
         if index >= low and all(count >= each.low for count, each in zip(counts, counted.contains, strict=True)):
             return True
         if node.high is not None and index >= node.high.value:
             continue
-        for handle, after in ways(counted, index, counts):
+        for handle, after in next_items.of(index, counts):
             then = (index + 1 if node.high is not None else min(index + 1, enough), after)
             if then not in seen and has(handle):
                 seen.add(then)

@@ -14,8 +14,11 @@ from constrain.grammar.json_schema.normal.assertions import TYPES, Assertions
 from constrain.grammar.json_schema.normal.intersect import bound_by_rules, count_conflict, settle_number, string_node
 
 COMBINATORS = frozenset(
-    """const enum ref dynamic_ref any_of all_of one_of excluded condition then otherwise dependencies nullable
-    unevaluated_properties unevaluated_items min_contains max_contains""".split()
+    (
+        *("const", "enum", "ref", "dynamic_ref", "any_of", "all_of", "one_of", "excluded", "condition", "then"),
+        *("otherwise", "dependencies", "nullable", "unevaluated_properties", "unevaluated_items"),
+        *("min_contains", "max_contains"),
+    )
 )
 """The assertions that are not about values of one type."""
 

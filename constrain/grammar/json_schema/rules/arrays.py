@@ -7,14 +7,13 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cache
-from operator import add
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal import nodes as n
-from constrain.grammar.json_schema.normal.counted_items import choices_of
+from constrain.grammar.json_schema.normal.counted_items import NextItems
 from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
 from constrain.grammar.json_schema.normal.intersect import element, number_fits
 from constrain.grammar.json_schema.normal.key_classes import other_classes
@@ -129,7 +128,7 @@ def _counting_tails(context: Context, node: n.ArrayNode, unique: bool) -> list[R
     start: State = (0, (0,) * len(node.contains), frozenset())
     seen = {start}
     todo = deque([start])
-    next_items = _NextItems(context, node)
+    next_items = NextItems(node, context.normal)
     values_of = cache(lambda handle: list(_values(context, handle, one_by_one)))
     while todo:
         spend()
@@ -140,8 +139,7 @@ def _counting_tails(context: Context, node: n.ArrayNode, unique: bool) -> list[R
             tails.append((states.symbol(state), close) if index else (close,))
         if high is not None and index >= high:
             continue
-        for handle, steps in next_items.of(index, counts):
-            then_counts = tuple(map(add, counts, steps))
+        for handle, then_counts in next_items.of(index, counts):
             for key, symbol in values_of(handle):
                 then_used = used
                 if unique:
@@ -161,35 +159,6 @@ def _counting_tails(context: Context, node: n.ArrayNode, unique: bool) -> list[R
         where = node.contains[0].pointer if node.contains else node.unique or node.pointer
         return n.Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
     return tails
-
-
-class _NextItems:
-    """What the next item may be; states that say the same about it share the answer."""
-
-    def __init__(self, context: Context, node: n.ArrayNode) -> None:
-        self._context = context
-        self._node = node
-        self._known: dict[tuple[object, ...], list[tuple[Handle, tuple[int, ...]]]] = {}
-
-    def of(self, index: int, counts: tuple[int, ...]) -> list[tuple[Handle, tuple[int, ...]]]:
-        """The schemas it may have, each with what it adds to the counts; those without values are left out."""
-        choices = [choices_of(each, index, count) for each, count in zip(self._node.contains, counts, strict=True)]
-        base = element(self._node, index)
-        key = (base, *choices)
-        found = self._known.get(key)
-        if found is None:
-            # One demand after the other: most combinations are known to be contradictory long before they are whole.
-            found = [(base, ())]
-            for choice in choices:
-                longer = []
-                for handle, steps in found:
-                    for part, step in choice:
-                        both = conjunction(handle, part)
-                        if not part or both == handle or self._context.normal(both).nodes:
-                            longer.append((both, (*steps, step)))
-                found = longer
-            self._known[key] = found
-        return found
 
 
 def _demands(node: n.ArrayNode) -> list[str]:
@@ -295,7 +264,7 @@ def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Con
 
 
 def _kinds_of_items(node: n.ArrayNode) -> list[Handle]:
-    """All that an item may have to be: by its place, and for the sake of each ``contains`` (see ``choices_of``)."""
+    """All that an item may have to be: by its place, and for the sake of each ``contains`` (see ``NextItems``)."""
     found = dict.fromkeys(element(node, index) for index in range(len(node.prefix) + 1))
     for each in node.contains:
         # Only where there may be too many does an item have to be none of them.

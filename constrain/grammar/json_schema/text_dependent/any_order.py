@@ -117,7 +117,7 @@ class Behind:
         return self._template.begin(unfolding, self._before)
 
 
-class MembersInAnyOrder:
+class MembersInAnyOrder(on_demand.NeverOpen):
     """The automaton; its states are :class:`Members`."""
 
     def __init__(self, order: AnyOrder, is_usable: on_demand.IsUsable) -> None:
@@ -187,20 +187,12 @@ class MembersInAnyOrder:
         most = self._order.most[member]
         return None if place is None or most is None else most - counts[place]
 
-    def close(self, state: Members, edge: int, text: on_demand.TextBefore) -> Hashable:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
-
     def least(self, state: Members, costs: on_demand.Costs) -> int:
         """What the cheapest members cost that are still needed, and the closing brace."""
         prices: _Prices | None = costs.known.get(self)
         if prices is None:
             prices = costs.known[self] = _Prices(self._order, self.ways, self._bits, self._required, self._left, costs)
         return prices.least(state)
-
-    def least_behind(self, state: Members, edge: int, costs: on_demand.Costs) -> int:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
 
     def needed_of_any(self, state: Members) -> int:
         """How many more members there must be, if some of them may be any; 0 if just those that are required."""

@@ -173,7 +173,7 @@ class _State(NamedTuple):
     """How many of them stand behind the point; -1 if there is no point."""
 
 
-class CountedMultiples:
+class CountedMultiples(on_demand.NeverOpen):
     """The template of a number; see :mod:`constrain.grammar.rules_on_demand`.
 
     Parameters
@@ -220,10 +220,6 @@ class CountedMultiples:
         """The state behind an edge."""
         return edge
 
-    def close(self, state: _State, edge: Hashable, text: on_demand.TextBefore) -> Hashable:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
-
     def least(self, state: _State, costs: on_demand.Costs) -> int:
         """What the fewest characters cost that end the number."""
         dearest = max(costs.of(symbol) for symbol in self._inner.values())
@@ -237,10 +233,6 @@ class CountedMultiples:
             ),
             default=NEVER,
         )
-
-    def least_behind(self, state: _State, edge: Hashable, costs: on_demand.Costs) -> int:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
 
     def _fewest(self, state: _State) -> int:
         """How many characters there must be after some digits, at least one; NEVER if there must be too many."""

@@ -15,12 +15,10 @@ from typing import NamedTuple
 from constrain.errors import LimitError
 from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
-from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value, text_length
-from constrain.grammar.json_schema.normal.nodes import ArrayNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
-from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
-from constrain.grammar.json_schema.text_dependent.unique_items import different_values
+from constrain.grammar.json_schema.text_dependent.interfaces import Values
+from constrain.grammar.json_schema.text_dependent.unique_items import ItemsTemplate, different_values
 from constrain.grammar.persistent import PersistentSet
 
 
@@ -31,25 +29,8 @@ class _Items(NamedTuple):
     """The items, all different; None once one was there twice."""
 
 
-class RepeatedItems:
-    """The items of one array, some of them equal; all items have the same schema.
-
-    Parameters
-    ----------
-    written : Written
-        What is there of the other rules, by the time that rules are made.
-    node : ArrayNode
-        Without ``prefix`` and ``contains``, and with room for two items.
-    layout : Layout
-        Of the items.
-    """
-
-    may_open = True
-
-    def __init__(self, written: Written, node: ArrayNode, layout: Layout) -> None:
-        self.written = written
-        self.node = node
-        self.layout = layout
+class RepeatedItems(ItemsTemplate):
+    """The items of one array, some of them equal; it has no ``prefix`` and ``contains``, and room for two items."""
 
     def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""

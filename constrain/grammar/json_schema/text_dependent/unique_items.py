@@ -13,7 +13,7 @@ from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.json_schema.normal.counted_items import ways
+from constrain.grammar.json_schema.normal.counted_items import NextItems
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.normal.intersect import element
@@ -69,8 +69,8 @@ class _Ahead(NamedTuple):
     """Tuples of as many fields that are equal would be one state."""
 
 
-class UniqueItems:
-    """The items of one array, all different.
+class ItemsTemplate:
+    """What a template of the items of one array is made of.
 
     Parameters
     ----------
@@ -87,6 +87,10 @@ class UniqueItems:
         self.written = written
         self.node = node
         self.layout = layout
+
+
+class UniqueItems(ItemsTemplate):
+    """The items of one array, all different."""
 
     def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
@@ -118,6 +122,7 @@ class _Automaton:
         if node.prefix and not node.contains:
             found = [self._few_of(index) for index in range(len(node.prefix))]
             self._scarce = frozenset(value for some in found if len(some) < MAX_SCARCE for value in some)
+        self._next_items = NextItems(node, template.written.normal)
         self._roomy: dict[tuple[int, tuple[int, ...]], bool] = {}
         lexeme = values.unfolding.lexeme
         self._comma = lexeme(template.layout.comma)
@@ -139,7 +144,7 @@ class _Automaton:
             return self._scarce_edges(state)
         ends: list[on_demand.Right] = []
         further: list[on_demand.Edge] = []
-        for handle, counts in ways(self._node, state.size, state.counts):
+        for handle, counts in self._next_items.of(state.size, state.counts):
             symbols = self._values.different(self._template.layout, handle, state.items)
             if isinstance(state, _Ahead):
                 # Only the end of this item decides whether it equals the one before the comma.
@@ -196,7 +201,7 @@ class _Automaton:
         """Whether all that an item may begin with can be completed to endlessly many values, so also to another one."""
         key = index, counts
         if key not in self._roomy:
-            handles = [handle for handle, _ in ways(self._node, index, counts)]
+            handles = [handle for handle, _ in self._next_items.of(index, counts)]
             nodes = [node for handle in handles for node in self._template.written.normal(handle).nodes]
             self._roomy[key] = all(map(self._values.is_roomy, nodes))
         return self._roomy[key]
@@ -241,7 +246,7 @@ class _Automaton:
             sure: list[int] = []
             unsure: list[int] = []
             missing: list[tuple[int, tuple[int, ...]]] = []
-            for handle, after in ways(self._node, index, here):
+            for handle, after in self._next_items.of(index, here):
                 if self._may_end(index + 1, after):
                     rest = costs.of(self._close)
                 elif self._high is not None and index + 1 >= self._high:
@@ -271,7 +276,7 @@ class _Automaton:
         if not self._may_end(state.size + 1, counts):
             rest = costs.of(self._comma) + self._items_at_most(state.size + 1, counts, len(state.items) + 2, costs)
         room = 0
-        for handle, _ in ways(self._node, state.size, state.counts):
+        for handle, _ in self._next_items.of(state.size, state.counts):
             for node in self._template.written.normal(handle).nodes:
                 if not isinstance(node, StringNode):
                     return NEVER
@@ -299,7 +304,7 @@ class _Automaton:
         if not node.prefix and not node.contains:
             return self._has(node.items, enough)
         found = False
-        for handle, _ in ways(node, index, counts):
+        for handle, _ in self._next_items.of(index, counts):
             if self._has(handle, enough):
                 found = True
             elif self._values.few.of(handle, 1):
