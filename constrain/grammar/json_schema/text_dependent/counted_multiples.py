@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from math import lcm
 from typing import NamedTuple
@@ -191,7 +191,7 @@ class CountedMultiples(on_demand.NeverOpen):
         self._numbers = numbers
         characters = "0123456789.-"
         self._inner = {sign: builder.lexeme(literal(sign), repr(sign)) for sign in characters}
-        self._known_fewest: dict[_State, int] = {}
+        self._fewest = cache(self._count_fewest)
         self._first = {sign: builder.lexeme(opened(literal(sign)), repr(sign)) for sign in characters if sign != "."}
 
     @property
@@ -234,14 +234,8 @@ class CountedMultiples(on_demand.NeverOpen):
             default=NEVER,
         )
 
-    def _fewest(self, state: _State) -> int:
-        """How many characters there must be after some digits, at least one; NEVER if there must be too many."""
-        known = self._known_fewest.get(state)
-        if known is None:
-            known = self._known_fewest[state] = self._count_fewest(state)
-        return known
-
     def _count_fewest(self, state: _State) -> int:
+        """How many characters there must be after some digits, at least one; NEVER if there must be too many."""
         numbers = self._numbers
         digits, is_negative, fraction = state
         places = max(numbers.places, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
@@ -48,11 +48,11 @@ class DifferentValues:
         self.letters = self._spare.letters
         # Objects that have the same keys left ask for the same.
         self._different = lru_cache(maxsize=1000)(self._find_different)
-        self._automata: dict[tuple[n.Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
-        self._known_scalars: dict[tuple[n.Node, Layout], KnownStrings | KnownNumbers] = {}
+        self.automaton = cache(self._make_automaton)
+        self._known = cache(self._make_known)
         # How many values were asked for, and how many there were.
         self._found: dict[Hashable, tuple[int, int]] = {}
-        self._singles: dict[tuple[Layout, Handle, Instance], list[Symbol]] = {}
+        self._single = cache(self.same)
 
     def any(self, layout: Layout, handle: Handle) -> list[Symbol]:
         """The symbol of all values, if there are any."""
@@ -156,11 +156,7 @@ class DifferentValues:
     def one_of(self, layout: Layout, handle: Handle, values: Values) -> list[Symbol]:
         """What derives one value, or any of several scalars of one kind."""
         if len(values) == 1:
-            value = values.any_element()
-            key = layout, handle, value
-            if key not in self._singles:
-                self._singles[key] = self.same(layout, handle, value)
-            return self._singles[key]
+            return self._single(layout, handle, values.any_element())
         kind = values.any_element().kind
         symbols: list[Symbol] = []
         for node in self.written.normal(handle).nodes:
@@ -183,37 +179,23 @@ class DifferentValues:
         core = scalar(node, self.written.refuse, layout.notation)
         return [] if isinstance(core, n.Conflict) else self._lexeme(layout, core, scalar_name(node))
 
-    def automaton(self, layout: Layout, node: n.ArrayNode | n.ObjectNode) -> ObjectAutomaton | ArrayAutomaton | None:
+    def _make_automaton(
+        self, layout: Layout, node: n.ArrayNode | n.ObjectNode
+    ) -> ObjectAutomaton | ArrayAutomaton | None:
         """The automaton of an array or object; None where nothing may be nested."""
-        key = node, layout
-        known = self._automata.get(key)
-        if known is None:
-            inner = layout.inner
-            if inner is None:
-                return None
-            if isinstance(node, n.ObjectNode):
-                known = ObjectAutomaton(self, node, inner)
-            else:
-                unique = None if node.unique is None else self._unique(self, node, inner)
-                known = ArrayAutomaton(self, node, inner, unique)
-            self._automata[key] = known
-        return known
+        inner = layout.inner
+        if inner is None:
+            return None
+        if isinstance(node, n.ObjectNode):
+            return ObjectAutomaton(self, node, inner)
+        unique = None if node.unique is None else self._unique(self, node, inner)
+        return ArrayAutomaton(self, node, inner, unique)
 
-    def _known(self, layout: Layout, node: n.StringNode | n.NumberNode) -> KnownStrings | KnownNumbers:
-        key = node, layout
-        known = self._known_scalars.get(key)
-        if known is None:
-
-            def allows(value: Instance) -> bool:
-                return self.allows(node, value)
-
-            refuse, notation = self.written.refuse, layout.notation
-            if isinstance(node, n.StringNode):
-                known = KnownStrings(node, notation, allows, refuse)
-            else:
-                known = KnownNumbers(node, notation, allows, refuse)
-            self._known_scalars[key] = known
-        return known
+    def _make_known(self, layout: Layout, node: n.StringNode | n.NumberNode) -> KnownStrings | KnownNumbers:
+        allows, refuse = partial(self.allows, node), self.written.refuse
+        if isinstance(node, n.StringNode):
+            return KnownStrings(node, layout.notation, allows, refuse)
+        return KnownNumbers(node, layout.notation, allows, refuse)
 
     def _lexeme(self, layout: Layout, core: Regular, name: str) -> list[Symbol]:
         return [] if isinstance(core, Empty) else [self.unfolding.lexeme(layout.value(core), name)]

@@ -6,6 +6,7 @@ What an item is becomes known as the text is written, so the place behind a comm
 from __future__ import annotations
 
 from collections.abc import Container, Hashable
+from functools import cache
 from typing import NamedTuple
 
 from constrain.errors import LimitError
@@ -123,7 +124,7 @@ class _Automaton:
             found = [self._few_of(index) for index in range(len(node.prefix))]
             self._scarce = frozenset(value for some in found if len(some) < MAX_SCARCE for value in some)
         self._next_items = NextItems(node, template.written.normal)
-        self._roomy: dict[tuple[int, tuple[int, ...]], bool] = {}
+        self._is_roomy = cache(self._find_roomy)
         lexeme = values.unfolding.lexeme
         self._comma = lexeme(template.layout.comma)
         self._close = lexeme(template.layout.close_array)
@@ -197,14 +198,11 @@ class _Automaton:
     def _few_of(self, index: int) -> list[Instance]:
         return self._values.few.of(element(self._node, index), MAX_SCARCE)
 
-    def _is_roomy(self, index: int, counts: tuple[int, ...]) -> bool:
+    def _find_roomy(self, index: int, counts: tuple[int, ...]) -> bool:
         """Whether all that an item may begin with can be completed to endlessly many values, so also to another one."""
-        key = index, counts
-        if key not in self._roomy:
-            handles = [handle for handle, _ in self._next_items.of(index, counts)]
-            nodes = [node for handle in handles for node in self._template.written.normal(handle).nodes]
-            self._roomy[key] = all(map(self._values.is_roomy, nodes))
-        return self._roomy[key]
+        handles = [handle for handle, _ in self._next_items.of(index, counts)]
+        nodes = [node for handle in handles for node in self._template.written.normal(handle).nodes]
+        return all(map(self._values.is_roomy, nodes))
 
     def close(self, state: _Items, edge: tuple[int, ...], text: on_demand.TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
