@@ -32,10 +32,11 @@ from constrain.limits import spend
 
 
 class ObjectAutomaton:
-    """The objects of a node that are different from others, or equal to one; its states are :class:`ObjectState`.
+    """The objects of a node that are different from others, or equal to one.
 
+    Its states are :class:`~.object_states.ObjectState`.
     Where keys run out, the lexemes of further keys leave those out that are there; behind such a key it is a
-    :class:`BehindKey`.
+    :class:`~.object_states.BehindKey`.
     """
 
     def __init__(self, values: Differences, node: ObjectNode, layout: Layout) -> None:

@@ -24,7 +24,7 @@ class Member(NamedTuple):
     name: str | None
     """None for any other key of a class."""
     bit: int
-    """Of a name that is treated alone, as in :attr:`ObjectState.used`."""
+    """Of a name that is treated alone, as in :attr:`~.object_states.ObjectState.used`."""
     handle: Handle
     then: states.ObjectState
     """The state behind it, but for what others have beside it."""
