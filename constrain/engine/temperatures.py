@@ -16,14 +16,7 @@ import numpy as np
 
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.storage.schemas import (
-    CONFIGURATIONS,
-    DOT_LEFT,
-    FIRST_BYTES,
-    LEXER_MEMBERS,
-    LEXER_STATES,
-    STATES,
-)
+from constrain.engine.storage import schemas as t
 from constrain.engine.waiting import waiting_items
 
 # So many states are remembered.
@@ -58,16 +51,16 @@ class Temperatures:
 
     def _work_out(self, state: int) -> float | None:
         get = self._compiled._tables.get
-        record = get(STATES)[state]
+        record = get(t.STATES)[state]
         waiting: dict[int, _Waiting] = {}
         todo: list[tuple[int, int]] = []
-        for earley_set, lexer_state in get(CONFIGURATIONS)[record["offset"] :][: record["count"]].tolist():
-            lex = get(LEXER_STATES)[lexer_state]
-            members = get(LEXER_MEMBERS)[lex["offset"] :][: 2 * lex["count"]].reshape(-1, 2)
+        for earley_set, lexer_state in get(t.CONFIGURATIONS)[record["offset"] :][: record["count"]].tolist():
+            lex = get(t.LEXER_STATES)[lexer_state]
+            members = get(t.LEXER_MEMBERS)[lex["offset"] :][: 2 * lex["count"]].reshape(-1, 2)
             here = waiting.setdefault(earley_set, {}) or self._waiting(earley_set)
             waiting[earley_set] = here
             for lexeme, expression in members.tolist():
-                if lexeme not in self._ignored and np.any(get(FIRST_BYTES)[expression]):
+                if lexeme not in self._ignored and np.any(get(t.FIRST_BYTES)[expression]):
                     todo += here.get(~lexeme, ())
         found: float | None = None
         seen = set(todo)
@@ -88,7 +81,7 @@ class Temperatures:
     def _waiting(self, earley_set: int) -> _Waiting:
         """What an Earley set waits for: by symbol, the rule of each item and the Earley set in which it began."""
         tables = self._compiled._tables
-        left = tables.get(DOT_LEFT)
+        left = tables.get(t.DOT_LEFT)
         return {
             symbol: [(int(left[dot]), origin) for dot, origin in items]
             for symbol, items in waiting_items(tables, earley_set).items()

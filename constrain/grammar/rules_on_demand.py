@@ -48,6 +48,18 @@ class Automaton(Protocol):
         """The same behind an edge to an open branch: no less than for any state that :meth:`close` may give."""
 
 
+class NeverOpen:
+    """What an automaton without open branches is never asked."""
+
+    def close(self, state: Any, edge: Any, text: TextBefore) -> Hashable:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
+    def least_behind(self, state: Any, edge: Any, costs: Costs) -> int:
+        """No branch is open."""
+        raise AssertionError("no branch is open")
+
+
 class Costs:
     """What symbols cost at least, as the engine says, and what follows for the states of automata.
 

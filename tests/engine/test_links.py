@@ -31,8 +31,9 @@ def uses() -> dict[str, dict[str, set[str]]]:
                 for argument in node.args[places]:
                     if isinstance(argument, ast.Call):  # int64(F_...)
                         argument = argument.args[0]
-                    if isinstance(argument, ast.Name) and argument.id.startswith("F_"):
-                        found[node.func.id].setdefault(argument.id, set()).add(str(path.relative_to(ENGINE)))
+                    name = argument.attr if isinstance(argument, ast.Attribute) else getattr(argument, "id", "")
+                    if name.startswith("F_"):
+                        found[node.func.id].setdefault(name, set()).add(str(path.relative_to(ENGINE)))
     return found
 
 

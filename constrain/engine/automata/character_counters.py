@@ -3,22 +3,7 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import (
-    ALL,
-    COMPLEX_FLAG,
-    CONCAT,
-    COUNTS_FLAG,
-    FITS_FLAG,
-    INHERITED,
-    INTERSECT,
-    LITERAL,
-    NOT,
-    NULLABLE_FLAG,
-    REPEAT,
-    SET,
-    UNION,
-    takes_any_byte,
-)
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, set_used, used
@@ -47,10 +32,10 @@ def counting_part(ctx, node):
     for i in range(count):
         counter = t.children(ctx)[first + i]
         parts = 0
-        while nodes[counter].kind == CONCAT and parts < _MOST_PARTS:
+        while nodes[counter].kind == e.CONCAT and parts < _MOST_PARTS:
             counter = nodes[counter].second
             parts += 1
-        if not nodes[counter].flags & COUNTS_FLAG:
+        if not nodes[counter].flags & e.COUNTS_FLAG:
             continue
         if nodes[counter].third < 0:
             return int64(-1)
@@ -58,7 +43,7 @@ def counting_part(ctx, node):
         if low == 1 and parts == 0:
             # Another part has no string without a character.
             for j in range(count):
-                if j != i and not nodes[t.children(ctx)[first + j]].flags & NULLABLE_FLAG:
+                if j != i and not nodes[t.children(ctx)[first + j]].flags & e.NULLABLE_FLAG:
                     low = int64(0)
         return int64(-1) if low > 0 else counter << 32 | i
     return int64(-1)
@@ -71,13 +56,13 @@ def character_counter(ctx, node):
     See expressions.FITS_FLAG.  There is one other part, which is no intersection or complement.
     """
     nodes = t.expressions(ctx)
-    if not nodes[node].flags & FITS_FLAG or nodes[node].second != 2:
+    if not nodes[node].flags & e.FITS_FLAG or nodes[node].second != 2:
         return int64(-1)
     found = counting_part(ctx, node)
     if found < 0:
         return found
     other = t.children(ctx)[nodes[node].first + 1 - (found & 1)]
-    return int64(-1) if nodes[other].flags & COMPLEX_FLAG else found >> 32 << 32 | other
+    return int64(-1) if nodes[other].flags & e.COMPLEX_FLAG else found >> 32 << 32 | other
 
 
 @njit_inner(RESULT1)
@@ -87,7 +72,7 @@ def counter_and_rest(ctx, node):
     -1 if it has none; FAIL or LIMIT.
     """
     nodes = t.expressions(ctx)
-    if nodes[node].kind != INTERSECT or not nodes[node].flags & FITS_FLAG:
+    if nodes[node].kind != e.INTERSECT or not nodes[node].flags & e.FITS_FLAG:
         return int64(-1)
     found = counting_part(ctx, node)
     if found < 0:
@@ -96,14 +81,14 @@ def counter_and_rest(ctx, node):
     for i in range(nodes[node].second):
         if i != found & 0xFFFFFFFF and not push(ctx, t.WORK_STACK, t.children(ctx)[nodes[node].first + i]):
             return int64(FAIL)
-    rest = far_call(ctx, F_SET_OPERATION, int64(INTERSECT), base)
+    rest = far_call(ctx, F_SET_OPERATION, int64(e.INTERSECT), base)
     return rest if rest < 0 else found >> 32 << 32 | rest
 
 
 @njit_inner(RESULT1)
 def _most_bytes(ctx, node):
     """A bound of the bytes of the longest string of an expression; LONG if there is none, or it is not found; FAIL."""
-    if t.expressions(ctx)[node].flags & INHERITED:
+    if t.expressions(ctx)[node].flags & e.INHERITED:
         return int64(LONG)
     base = used(ctx, t.WORK_STACK)
     if not push_pair(ctx, t.WORK_STACK, node, int64(1)):
@@ -115,21 +100,21 @@ def _most_bytes(ctx, node):
         set_used(ctx, t.WORK_STACK, top)
         record = t.expressions(ctx)[part]
         kind, first, second = record.kind, int64(record.first), int64(record.second)
-        steps += 1 if kind != UNION else second
+        steps += 1 if kind != e.UNION else second
         if steps > _MOST_STEPS or total >= LONG or times >= LONG:
             set_used(ctx, t.WORK_STACK, base)
             return int64(LONG)
-        if kind == LITERAL or kind == SET:
-            total += times * (second if kind == LITERAL else 1)
-        elif kind == UNION:
+        if kind == e.LITERAL or kind == e.SET:
+            total += times * (second if kind == e.LITERAL else 1)
+        elif kind == e.UNION:
             # Their sum is no less than the longest of them.
             for i in range(first, first + second):
                 if not push_pair(ctx, t.WORK_STACK, int64(t.children(ctx)[i]), times):
                     return int64(FAIL)
-        elif kind == REPEAT:
+        elif kind == e.REPEAT:
             if not push_pair(ctx, t.WORK_STACK, first, min(times * int64(record.third), int64(LONG))):
                 return int64(FAIL)
-        elif kind == CONCAT and (
+        elif kind == e.CONCAT and (
             not push_pair(ctx, t.WORK_STACK, first, times) or not push_pair(ctx, t.WORK_STACK, second, times)
         ):
             return int64(FAIL)
@@ -140,7 +125,7 @@ def _most_bytes(ctx, node):
 def _most_bytes_of_item(ctx, node):
     """As _most_bytes, of a character: of its encodings the longest."""
     record = t.expressions(ctx)[node]
-    if record.kind != UNION:
+    if record.kind != e.UNION:
         return _most_bytes(ctx, node)
     first, count, most = int64(record.first), int64(record.second), int64(0)
     for i in range(first, first + count):
@@ -156,15 +141,19 @@ def _takes_all_behind(ctx, node):
     """Whether any bytes may follow each string of an expression: then no beginning of another one is a string of it."""
     nodes = t.expressions(ctx)
     first, count = int64(0), int64(1)
-    if nodes[node].kind == UNION:
+    if nodes[node].kind == e.UNION:
         first, count = int64(nodes[node].first), int64(nodes[node].second)
     for i in range(first, first + count):
-        part = int64(t.children(ctx)[i]) if nodes[node].kind == UNION else node
-        while nodes[part].kind == CONCAT:
+        part = int64(t.children(ctx)[i]) if nodes[node].kind == e.UNION else node
+        while nodes[part].kind == e.CONCAT:
             part = int64(nodes[part].second)
-        if nodes[part].kind == ALL:
+        if nodes[part].kind == e.ALL:
             continue
-        if nodes[part].kind != REPEAT or nodes[part].third >= 0 or not takes_any_byte(ctx, int64(nodes[part].first)):
+        if (
+            nodes[part].kind != e.REPEAT
+            or nodes[part].third >= 0
+            or not e.takes_any_byte(ctx, int64(nodes[part].first))
+        ):
             return False
     return True
 
@@ -185,10 +174,10 @@ def spare_beside_complements(ctx, node, counter):
     for i in range(first, first + count):
         nodes = t.expressions(ctx)
         part = int64(t.children(ctx)[i])
-        if nodes[part].kind == NOT and _takes_all_behind(ctx, int64(nodes[part].first)):
+        if nodes[part].kind == e.NOT and _takes_all_behind(ctx, int64(nodes[part].first)):
             continue
         length = int64(0)
-        while nodes[part].kind == CONCAT and length < LONG:
+        while nodes[part].kind == e.CONCAT and length < LONG:
             head = _most_bytes(ctx, int64(nodes[part].first))
             if head < 0:
                 return head
@@ -196,7 +185,7 @@ def spare_beside_complements(ctx, node, counter):
             part = int64(nodes[part].second)
         if part == counter:
             continue
-        if ahead >= 0 or nodes[part].kind != REPEAT or nodes[part].first != item or nodes[part].second > 0:
+        if ahead >= 0 or nodes[part].kind != e.REPEAT or nodes[part].first != item or nodes[part].second > 0:
             return int64(-1)
         longest = _most_bytes_of_item(ctx, item)
         if longest < 0:

@@ -13,22 +13,14 @@ from constrain.engine.automata import expressions as e
 from constrain.engine.automata.derivatives import known_derivative
 from constrain.engine.automata.expressions import is_nullable
 from constrain.engine.automata.liveness import is_live
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
 from constrain.engine.storage.header import CLASSES, CTX, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import (
-    F_ACCEPT_SET,
-    F_DERIVATIVE,
-    F_LEXER_LIVES,
-    F_LEXER_STATE,
-    F_LEXER_STEP,
-    F_SETTLE,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types, uint64
 
@@ -215,8 +207,8 @@ def intern_lexer_state(ctx, base, count):
     return insert(ctx, t.LEXER_STATE_HASHES, t.LEXER_STATE_BUCKETS, code)
 
 
-far_entry(F_ACCEPT_SET, intern_accept_set)
-far_entry(F_LEXER_STATE, intern_lexer_state)
+far_entry(links.F_ACCEPT_SET, intern_accept_set)
+far_entry(links.F_LEXER_STATE, intern_lexer_state)
 
 
 @njit_inner(RESULT2)
@@ -257,7 +249,7 @@ def _members_after(ctx, offset, count, byte):
         before = int64(pool[offset + 2 * i + 1])
         expression = known_derivative(ctx, before, byte)
         if expression < 0:
-            expression = far_call(ctx, F_DERIVATIVE, before, byte)
+            expression = far_call(ctx, links.F_DERIVATIVE, before, byte)
             if expression < 0:
                 return expression
         if expression == e.EMPTY:
@@ -281,7 +273,7 @@ def next_lexer_state(ctx, state, byte_class):
     count = t.lexer_states(ctx)[state].count
     after = _members_after(ctx, offset, count, byte)
     if after > 0 and used(ctx, t.LEXEME_ROLES):
-        after = far_call(ctx, F_SETTLE, base, after)
+        after = far_call(ctx, links.F_SETTLE, base, after)
     if after <= 0:
         set_used(ctx, t.WORK_STACK, base)
         return after
@@ -291,7 +283,7 @@ def next_lexer_state(ctx, state, byte_class):
     for i in range(2 * count):
         # Sooner seen than looked up: white space leads nowhere else.
         if after != count or tmp[base + i] != pool[offset + i]:
-            successor = far_call(ctx, F_LEXER_STATE, base, after)
+            successor = far_call(ctx, links.F_LEXER_STATE, base, after)
             break
     set_used(ctx, t.WORK_STACK, base)
     return successor
@@ -391,7 +383,7 @@ def lexer_step(ctx, state, byte_class):
         return known
     successor = next_lexer_state(ctx, state, byte_class)
     if successor > 0 and used(ctx, t.LEXEME_ROLES):
-        live = far_call(ctx, F_LEXER_LIVES, successor, 0)
+        live = far_call(ctx, links.F_LEXER_LIVES, successor, 0)
         if live <= 0:
             successor = live
     if successor < 0:
@@ -402,7 +394,7 @@ def lexer_step(ctx, state, byte_class):
     return successor
 
 
-far_entry(F_LEXER_STEP, lexer_step)
+far_entry(links.F_LEXER_STEP, lexer_step)
 
 
 @njit_inner(types.void(CTX))

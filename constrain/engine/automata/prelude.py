@@ -17,14 +17,8 @@ import numpy as np
 from constrain.engine.automata import fingerprints
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.programs import Int32Array, LexemeProgram
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import BUDGET, LONGEST
-from constrain.engine.storage.schemas import (
-    BYTE_SETS,
-    CHILDREN,
-    EXPRESSION_BUCKETS,
-    EXPRESSION_TABLES,
-    LITERAL_BYTES,
-)
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.storage.tables import Tables
 from constrain.errors import LimitError
@@ -33,7 +27,7 @@ from constrain.grammar.regular import Regular
 
 PreludeMaker = Callable[[], tuple[Regular, ...]]
 
-_SLOTS = (*EXPRESSION_TABLES, CHILDREN, LITERAL_BYTES, BYTE_SETS)
+_SLOTS = (*t.EXPRESSION_TABLES, t.CHILDREN, t.LITERAL_BYTES, t.BYTE_SETS)
 
 # Front-ends times lengths of the longest token that are remembered at a time.
 _PRELUDES_KEPT = 8
@@ -75,7 +69,7 @@ class Prelude:
         # Once here, and not in every grammar.
         while fingerprints.print_expressions(tables.ctx) == FAIL:
             tables.grow()
-        self.snapshot = tables.snapshot(_SLOTS, (EXPRESSION_BUCKETS,))
+        self.snapshot = tables.snapshot(_SLOTS, (t.EXPRESSION_BUCKETS,))
 
 
 _lock = threading.Lock()

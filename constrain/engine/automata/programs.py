@@ -9,22 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.engine.automata.operations import (
-    OP_CONCAT,
-    OP_COUNT,
-    OP_EMPTY,
-    OP_FIT,
-    OP_INTERSECT,
-    OP_KEEP,
-    OP_LITERAL,
-    OP_NOT,
-    OP_QUOTATION,
-    OP_REPEAT,
-    OP_SET,
-    OP_STORE,
-    OP_UNION,
-    OP_WORD,
-)
+from constrain.engine.automata import operations as op
 from constrain.engine.automata.quoted_texts import QuotedTexts
 from constrain.engine.storage.schemas import BYTE_SETS, LITERAL_BYTES, NUMBERS_IN
 from constrain.engine.storage.tables import Tables
@@ -51,10 +36,10 @@ I32 = int32[::1]
 
 
 _N_ARY: dict[type[Regular], int] = {
-    Concat: OP_CONCAT,
-    Word: OP_CONCAT,
-    Union: OP_UNION,
-    Intersect: OP_INTERSECT,
+    Concat: op.OP_CONCAT,
+    Word: op.OP_CONCAT,
+    Union: op.OP_UNION,
+    Intersect: op.OP_INTERSECT,
 }
 
 
@@ -114,7 +99,7 @@ class LexemeProgram:
         for index, lexeme in enumerate(lexemes, first):
             known = load(id(lexeme))
             if known is not None:
-                code += (known, OP_STORE, index)
+                code += (known, op.OP_STORE, index)
                 continue
             if type(lexeme) is Concat and len(lexeme.parts) == 3:
                 # Something between two known parts: a key of an object.
@@ -129,11 +114,18 @@ class LexemeProgram:
                             self.registers = register + 1
                             ends[id(item), closing] = ~register
                             letters = item.data
-                            code += (opening, closing, OP_WORD, alphabets[id(item.alphabet)], len(data), len(letters))
-                            code += (OP_KEEP, register, OP_CONCAT, 2, OP_STORE, index)
+                            code += (
+                                opening,
+                                closing,
+                                op.OP_WORD,
+                                alphabets[id(item.alphabet)],
+                                len(data),
+                                len(letters),
+                            )
+                            code += (op.OP_KEEP, register, op.OP_CONCAT, 2, op.OP_STORE, index)
                             data += letters
                         else:
-                            code += (opening, end, OP_CONCAT, 2, OP_STORE, index)
+                            code += (opening, end, op.OP_CONCAT, 2, op.OP_STORE, index)
                         continue
                     code.append(opening)
                     known = load(id(item))
@@ -141,10 +133,10 @@ class LexemeProgram:
                         write(item)
                     else:
                         code.append(known)
-                    code += (closing, OP_CONCAT, 3, OP_STORE, index)
+                    code += (closing, op.OP_CONCAT, 3, op.OP_STORE, index)
                     continue
             write(lexeme)
-            code += (OP_STORE, index)
+            code += (op.OP_STORE, index)
         try:
             self.code = as_int32(array("i", self._code))
         except OverflowError:
@@ -181,8 +173,8 @@ class LexemeProgram:
                 register = self.registers
                 self.registers = register + 1
                 shared[id(node)] = ~register
-                code += (OP_LITERAL, 0, 0, OP_WORD, alphabets[id(node.alphabet)], len(data), len(node.data))
-                code += (OP_KEEP, register)
+                code += (op.OP_LITERAL, 0, 0, op.OP_WORD, alphabets[id(node.alphabet)], len(data), len(node.data))
+                code += (op.OP_KEEP, register)
                 data += node.data
             elif operation is not None:
                 # The same object often stands in many lexemes (any character, a JSON string).
@@ -190,41 +182,41 @@ class LexemeProgram:
                 self.registers = register + 1
                 shared[id(node)] = ~register
                 if kind is Intersect and node.fits:
-                    operation = OP_FIT
+                    operation = op.OP_FIT
                 parts = node.parts
                 loads: list[Any] = [load(id(part)) for part in parts]
                 if None in loads:
                     loaded = loads.index(None)
                     code += loads[:loaded]
-                    stack.append((operation, len(parts), OP_KEEP, register))
+                    stack.append((operation, len(parts), op.OP_KEEP, register))
                     stack += parts[: loaded - 1 : -1] if loaded else parts[::-1]
                 else:
                     code += loads
-                    code += (operation, len(parts), OP_KEEP, register)
+                    code += (operation, len(parts), op.OP_KEEP, register)
             elif kind is Literal:
-                code += (OP_LITERAL, len(data), len(node.data))
+                code += (op.OP_LITERAL, len(data), len(node.data))
                 data += node.data
             elif kind is ByteSet:
-                code += (OP_SET, sets.setdefault(node.bits, len(sets)))
+                code += (op.OP_SET, sets.setdefault(node.bits, len(sets)))
             elif kind is Quotation:
                 low, high, begin = self._quoted.add(node)
                 if node.places is None:
-                    code += (OP_QUOTATION, low, high, 0)
+                    code += (op.OP_QUOTATION, low, high, 0)
                 else:
                     for place in node.places:
-                        code += (OP_QUOTATION, begin + place, 0, -1)
-                    code += (OP_UNION, len(node.places))
+                        code += (op.OP_QUOTATION, begin + place, 0, -1)
+                    code += (op.OP_UNION, len(node.places))
             elif kind is Empty:
-                code.append(OP_EMPTY)
+                code.append(op.OP_EMPTY)
             else:
                 register = self.registers
                 self.registers = register + 1
                 shared[id(node)] = ~register
                 if kind is Repeat:
-                    operation = OP_COUNT if node.counts else OP_REPEAT
-                    stack.append((operation, node.low, -1 if node.high is None else node.high, OP_KEEP, register))
+                    operation = op.OP_COUNT if node.counts else op.OP_REPEAT
+                    stack.append((operation, node.low, -1 if node.high is None else node.high, op.OP_KEEP, register))
                 else:
-                    stack.append((OP_NOT, OP_KEEP, register))
+                    stack.append((op.OP_NOT, op.OP_KEEP, register))
                 stack.append(node.item)
             while stack:
                 node = stack.pop()
@@ -250,4 +242,4 @@ class LexemeProgram:
                 self._write(letter)
             else:
                 self._code.append(known)
-            self._code += (OP_STORE, register)
+            self._code += (op.OP_STORE, register)

@@ -23,6 +23,7 @@ from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, nex
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, place_of_dense
 from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_below, walk_tokens
 from constrain.engine.parser.configurations import IN_ROOTS, IS_HARD, NO_MASK, reset_work
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, i64, room, set_used, take, used
 from constrain.engine.storage.hashing import rehash
@@ -37,14 +38,7 @@ from constrain.engine.storage.header import (
     RESULT2,
 )
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.links import (
-    F_LEXER_MASK,
-    F_LIST,
-    F_MASK,
-    F_MASK_BY_CORE,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE, NOT_MINE
 from constrain.kernels.language import int64, types, uint64
 
@@ -88,7 +82,7 @@ def _list_tokens(ctx, offset, count_and_way):
     return node if node < NO_MORE else int64(0)
 
 
-far_entry(F_LIST, _list_tokens)
+far_entry(links.F_LIST, _list_tokens)
 
 
 @njit_inner(RESULT1)
@@ -128,7 +122,7 @@ def compute_mask(ctx, state, _unused):
     n_dense = 0
     for i in range(offset, offset + count):
         lexer_state = t.configurations(ctx)[i].lexer_state
-        status = far_call(ctx, F_LEXER_MASK, lexer_state, 0)
+        status = far_call(ctx, links.F_LEXER_MASK, lexer_state, 0)
         if status < 0:
             return status
         if t.lexer_masks(ctx)[lexer_state].dense != NO_DENSE:
@@ -150,7 +144,7 @@ def compute_mask(ctx, state, _unused):
         # (LIST_END goes on) but no longer written.
         ctx[LIST_END] = first
         ctx[LIST_LIMIT] = first + words // 4
-        status = far_call(ctx, F_LIST, offset, count << 1 | int64(listed_only))
+        status = far_call(ctx, links.F_LIST, offset, count << 1 | int64(listed_only))
         if status < 0:
             return status
         if not listed_only or ctx[LIST_END] <= ctx[LIST_LIMIT]:
@@ -171,7 +165,7 @@ def compute_mask(ctx, state, _unused):
     return int64(0)
 
 
-far_entry(F_MASK, compute_mask)
+far_entry(links.F_MASK, compute_mask)
 
 
 @njit_inner(types.void(CTX, int64, types.int32[::1]))
@@ -217,14 +211,14 @@ def write_mask(ctx, state, out, index):
     masks = t.state_masks(ctx)
     if masks[state].dense == NO_MASK:
         reset_work(ctx)
-        result = far_call(ctx, F_MASK_BY_CORE, state, 0)
+        result = far_call(ctx, links.F_MASK_BY_CORE, state, 0)
         if result == NOT_MINE:
             sets_known = used(ctx, t.EARLEY_SET_HASHES)
             ctx[NODES_WALKED] = 0
-            result = far_call(ctx, F_MASK, state, 0)
+            result = far_call(ctx, links.F_MASK, state, 0)
             if result == 0:
                 cost = 1 + used(ctx, t.EARLEY_SET_HASHES) - sets_known + ctx[NODES_WALKED] // _NODES_LIKE_A_SET
-                far_call(ctx, F_MASK_BY_CORE, state, cost)
+                far_call(ctx, links.F_MASK_BY_CORE, state, cost)
         if result < 0:
             return result
     result = int64(ctx[NEW_MASK] >= 0)

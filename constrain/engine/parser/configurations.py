@@ -19,6 +19,7 @@ from constrain.engine.parser.cores import MARK_SHIFT, MARKED_ENDS
 from constrain.engine.parser.earley_sets import is_within, make_start_set
 from constrain.engine.parser.lr_stacks import first_stack
 from constrain.engine.parser.rules import BRANCH, END
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix, sort_keys
@@ -35,18 +36,7 @@ from constrain.engine.storage.header import (
     RESULT2,
 )
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.links import (
-    F_EARLEY_SET,
-    F_GUARDED,
-    F_LEXER_STATE,
-    F_LEXER_STEP,
-    F_SCAN,
-    F_STATE_OF_SET,
-    F_STEP,
-    far_call,
-    far_entry,
-    read_along,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, NO_STATE, STOPPED
 from constrain.kernels.language import int32, int64, types, uint64
 
@@ -171,7 +161,7 @@ def state_of_set(ctx, earley_set, lexer_state):
     return intern_state(ctx, int64(1 if lexer_state or set_kinds(ctx, earley_set) else 0), int64(0))
 
 
-far_entry(F_STATE_OF_SET, state_of_set)
+far_entry(links.F_STATE_OF_SET, state_of_set)
 
 
 @njit_inner(RESULT1)
@@ -263,7 +253,7 @@ def step(ctx, state, byte_class):
         earley_set = t.configurations(ctx)[i].earley_set
         lexer_state = t.configurations(ctx)[i].lexer_state
         known = t.lexer_transitions(ctx)[lexer_state * ctx[CLASSES] + byte_class]
-        lexer_state = known if known >= 0 else far_call(ctx, F_LEXER_STEP, lexer_state, byte_class)
+        lexer_state = known if known >= 0 else far_call(ctx, links.F_LEXER_STEP, lexer_state, byte_class)
         if lexer_state < 0:
             return lexer_state
         if lexer_state == 0:
@@ -289,14 +279,14 @@ def step(ctx, state, byte_class):
     kinds = int64(0)
     marks = int64(0)
     if ended:
-        earley_set = far_call(ctx, F_SCAN, count + 1, ended)
+        earley_set = far_call(ctx, links.F_SCAN, count + 1, ended)
         if earley_set < 0:
             return earley_set
         accepts = t.earley_sets(ctx)[earley_set].accepts
         core = t.earley_sets(ctx)[earley_set].core
         start = t.cores(ctx)[core].initial
         if used(ctx, t.PARSE_CONTEXTS):
-            start = far_call(ctx, F_GUARDED, start, t.state_work(ctx)[count + 1] & 0x7FFFFFFF)
+            start = far_call(ctx, links.F_GUARDED, start, t.state_work(ctx)[count + 1] & 0x7FFFFFFF)
             if start < 0:
                 return start
         kinds = set_kinds(ctx, earley_set)
@@ -315,14 +305,14 @@ def step(ctx, state, byte_class):
     return successor
 
 
-far_entry(F_STEP, step)
+far_entry(links.F_STEP, step)
 
 
 @njit_entry(RESULT0)
 def make_start_state(ctx):
     """Create the dead states (0), of the lexer and of the recognizer, and the start state."""
     reset_work(ctx)
-    if used(ctx, t.LEXER_STATE_HASHES) == 0 and far_call(ctx, F_LEXER_STATE, 0, 0) < 0:
+    if used(ctx, t.LEXER_STATE_HASHES) == 0 and far_call(ctx, links.F_LEXER_STATE, 0, 0) < 0:
         return int64(FAIL)
     if used(ctx, t.STATE_HASHES) == 0 and intern_state(ctx, int64(0), int64(0)) < 0:
         return int64(FAIL)
@@ -342,7 +332,7 @@ def _stop(ctx, state, count):
 def push_byte(ctx, state, byte):
     """The state after ``byte``; 0 if the input is then no prefix of a sentence."""
     reset_work(ctx)
-    state = far_call(ctx, F_STEP, state, t.byte_classes(ctx)[byte])
+    state = far_call(ctx, links.F_STEP, state, t.byte_classes(ctx)[byte])
     return _stop(ctx, state, int64(1)) if state >= OPEN else state
 
 
@@ -372,7 +362,7 @@ def push_token(ctx, state, token, companion):
     for i in range(starts[token], starts[token + 1]):
         byte_class = class_of[data[i]]
         known = t.transitions(ctx)[state * classes + byte_class]
-        state = known if known >= 0 else far_call(ctx, F_STEP, state, byte_class)
+        state = known if known >= 0 else far_call(ctx, links.F_STEP, state, byte_class)
         if state <= 0:
             return state
         if state >= OPEN:
@@ -381,7 +371,7 @@ def push_token(ctx, state, token, companion):
     address = companion[KERNEL]
     if address == 0:
         return state | companion[WORD] << WORD_SHIFT | marks << MARKS_SHIFT
-    return state | read_along(ctx, address, companion, token, marks << (MARKS_SHIFT - WORD_SHIFT)) << WORD_SHIFT
+    return state | links.read_along(ctx, address, companion, token, marks << (MARKS_SHIFT - WORD_SHIFT)) << WORD_SHIFT
 
 
 @njit_entry(int64(CTX, int64, types.Array(types.uint8, 1, "C", readonly=True)))
@@ -391,7 +381,7 @@ def push_bytes(ctx, state, data):
     marks = int64(0)
     class_of = t.byte_classes(ctx)
     for i in range(len(data)):
-        state = far_call(ctx, F_STEP, state, class_of[data[i]])
+        state = far_call(ctx, links.F_STEP, state, class_of[data[i]])
         if state <= 0:
             return state
         if state >= OPEN:
@@ -464,7 +454,7 @@ def close_state(ctx, state, dots, others):
             # What is ignored may follow where the text may end, though nothing else does.
             if used(ctx, t.KERNEL_ITEMS) == 0 and not accepts:
                 continue
-            earley_set = far_call(ctx, F_EARLEY_SET, used(ctx, t.KERNEL_ITEMS), accepts)
+            earley_set = far_call(ctx, links.F_EARLEY_SET, used(ctx, t.KERNEL_ITEMS), accepts)
             if earley_set < 0:
                 return earley_set
             # The Earley set has just begun: nothing of a lexeme has been read.
@@ -487,7 +477,7 @@ def set_behind_lexemes(ctx, pairs):
         return int64(FAIL)
     for i in range(len(pairs)):
         i64(ctx, t.STATE_WORK)[i] = pairs[i]
-    return far_call(ctx, F_SCAN, 0, len(pairs))
+    return far_call(ctx, links.F_SCAN, 0, len(pairs))
 
 
 @njit_entry(int64(CTX, int64))
@@ -515,7 +505,7 @@ def forced(ctx, state, out):
         choice = False
         for byte in range(256):
             byte_class = class_of[byte]
-            target = far_call(ctx, F_STEP, state, byte_class)
+            target = far_call(ctx, links.F_STEP, state, byte_class)
             if target < 0:
                 return target
             if target == 0:

@@ -28,20 +28,12 @@ from constrain.engine.parser.indentations import (
     opened,
 )
 from constrain.engine.parser.indentations import below as level_below
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, take, used
 from constrain.engine.storage.header import CTX, RESULT0, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import (
-    F_ACCEPT_SET,
-    F_CONTEXT_STATE,
-    F_EARLEY_SET,
-    F_LEXER_LIVES,
-    F_LEXER_STATE,
-    F_SHIFT,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import BETWEEN_LEVELS, FAIL, LIMIT
 from constrain.kernels.language import int64
 
@@ -153,7 +145,7 @@ def _stack(ctx, state, below):
     if not room(ctx, t.KERNEL_ITEMS, 1):
         return int64(FAIL)
     t.kernel_items(ctx)[0] = state << 32 | below
-    return far_call(ctx, F_EARLEY_SET, int64(1), int64(0))
+    return far_call(ctx, links.F_EARLEY_SET, int64(1), int64(0))
 
 
 @njit_inner(RESULT1)
@@ -241,7 +233,7 @@ def _push(ctx, state, below, indentation):
             t.work_stack(ctx)[base + members] = lexeme + (leads == 0)
             members += 1
     set_used(ctx, t.WORK_STACK, base)
-    looks_for = far_call(ctx, F_ACCEPT_SET, base, members)
+    looks_for = far_call(ctx, links.F_ACCEPT_SET, base, members)
     if looks_for < 0:
         return looks_for
     accepts = _probe_end(ctx, state, below, level_count(ctx, indentation))
@@ -252,7 +244,7 @@ def _push(ctx, state, below, indentation):
         return int64(FAIL)
     t.kernel_items(ctx)[0] = state << 32 | below
     t.kernel_items(ctx)[1] = (states + looks_for) << 32 | indentation
-    return far_call(ctx, F_EARLEY_SET, int64(2), accepts)
+    return far_call(ctx, links.F_EARLEY_SET, int64(2), accepts)
 
 
 @njit_inner(RESULT0)
@@ -293,7 +285,7 @@ def shift(ctx, earley_set, accept):
     return _push(ctx, state, below, indentation)
 
 
-far_entry(F_SHIFT, shift)
+far_entry(links.F_SHIFT, shift)
 
 
 @njit_inner(RESULT2)
@@ -313,12 +305,12 @@ def context_state(ctx, base, count):
         tmp[start + 2 * i] = lexeme
         tmp[start + 2 * i + 1] = t.lexemes(ctx)[lexeme].expression
     set_used(ctx, t.WORK_STACK, start + 2 * members)
-    state = far_call(ctx, F_LEXER_STATE, start, members)
+    state = far_call(ctx, links.F_LEXER_STATE, start, members)
     set_used(ctx, t.WORK_STACK, start)
     if state <= 0:
         return state
-    live = far_call(ctx, F_LEXER_LIVES, state, 0)
+    live = far_call(ctx, links.F_LEXER_LIVES, state, 0)
     return state if live > 0 else live
 
 
-far_entry(F_CONTEXT_STATE, context_state)
+far_entry(links.F_CONTEXT_STATE, context_state)

@@ -17,21 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from constrain.engine.automata import expressions as e
-from constrain.engine.automata.operations import (
-    OP_CONCAT,
-    OP_COUNT,
-    OP_EMPTY,
-    OP_FIT,
-    OP_INTERSECT,
-    OP_LITERAL,
-    OP_NOT,
-    OP_QUOTATION,
-    OP_REPEAT,
-    OP_SET,
-    OP_STORE,
-    OP_UNION,
-    build_expressions,
-)
+from constrain.engine.automata import operations as op
 from constrain.engine.parser.configurations import intern_state, reset_work
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64, room, set_used
@@ -153,21 +139,21 @@ class Transplant:
             parts = self._parts[expression]
             code += [~registers[part] for part in parts]
             code += {
-                e.EMPTY: (OP_EMPTY,),
-                e.EPSILON: (OP_LITERAL, 0, 0),
-                e.ALL: (OP_EMPTY, OP_NOT),
-                e.LITERAL: (OP_LITERAL, a, b),
-                e.SET: (OP_SET, a),
-                e.CONCAT: (OP_CONCAT, len(parts)),
-                e.UNION: (OP_UNION, len(parts)),
-                e.INTERSECT: (OP_FIT if head & e.FITS_FLAG else OP_INTERSECT, len(parts)),
-                e.NOT: (OP_NOT,),
-                e.REPEAT: (OP_COUNT if head & e.COUNTS_FLAG else OP_REPEAT, b, c),
-                e.QUOTATION: (OP_QUOTATION, a, b, c),
+                e.EMPTY: (op.OP_EMPTY,),
+                e.EPSILON: (op.OP_LITERAL, 0, 0),
+                e.ALL: (op.OP_EMPTY, op.OP_NOT),
+                e.LITERAL: (op.OP_LITERAL, a, b),
+                e.SET: (op.OP_SET, a),
+                e.CONCAT: (op.OP_CONCAT, len(parts)),
+                e.UNION: (op.OP_UNION, len(parts)),
+                e.INTERSECT: (op.OP_FIT if head & e.FITS_FLAG else op.OP_INTERSECT, len(parts)),
+                e.NOT: (op.OP_NOT,),
+                e.REPEAT: (op.OP_COUNT if head & e.COUNTS_FLAG else op.OP_REPEAT, b, c),
+                e.QUOTATION: (op.OP_QUOTATION, a, b, c),
             }[kind]
-            code += [OP_STORE, registers[expression]]
+            code += [op.OP_STORE, registers[expression]]
         made = np.zeros(len(order) + 1, np.int32)
-        run(build_expressions, np.array(code, np.int32), made)
+        run(op.build_expressions, np.array(code, np.int32), made)
         self._expressions = dict(zip(order, made.tolist(), strict=False))
 
     def _members(self, lexer_state: int) -> list[list[int]]:

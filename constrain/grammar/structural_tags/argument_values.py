@@ -18,18 +18,8 @@ from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Spell
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
 from constrain.grammar.json_schema.lexical.texts import Text, Words, every, is_regular, pattern_text, plain, without
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.key_classes import other_classes
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    Conflict,
-    KeyRule,
-    Node,
-    Normal,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    text_of,
-)
 from constrain.grammar.json_schema.rules.arrays import array_tails
 from constrain.grammar.json_schema.rules.objects import object_tails
 from constrain.grammar.json_schema.rules.rules import RuleWriter
@@ -201,8 +191,8 @@ class ArgumentWriter:
         self.told_apart = writer.told_apart
         self.layout: Layout = layout_of(style_name, self._space, excludes)
         self._values: dict[tuple[Handle, str], Symbol | None] = {}
-        self._containers: dict[Node, Symbol] = {}
-        self._why_nothing: dict[Handle, Conflict] = {}
+        self._containers: dict[n.Node, Symbol] = {}
+        self._why_nothing: dict[Handle, n.Conflict] = {}
         self._prefix = ""
         self._tokens = re.compile("|".join(map(re.escape, tokens))) if tokens else None
         self._gap = () if style.separator else (self.builder.lexeme(space, "white space"),)
@@ -213,7 +203,7 @@ class ArgumentWriter:
         for node in objects_of_root(self._writer):
             if self._style.separator:
                 right = self._value_of_node(node)
-                assert not isinstance(right, Conflict)
+                assert not isinstance(right, n.Conflict)
                 self.builder.add(start, right)
                 continue
             if self._style.after_end:
@@ -222,28 +212,28 @@ class ArgumentWriter:
         self._writer.write_queued()
         return start
 
-    def _check_names(self, node: ObjectNode) -> None:
+    def _check_names(self, node: n.ObjectNode) -> None:
         """Refuse members without a name in a style that repeats the name behind the value."""
         if any(self.value(handle) is not None for _, handle in other_classes(node)):
             self.refuse("members that the schema does not name are not supported in this style", node.pointer)
 
-    def _write(self, symbol: Symbol, node: ArrayNode | ObjectNode) -> None:
+    def _write(self, symbol: Symbol, node: n.ArrayNode | n.ObjectNode) -> None:
         """Write what stands in an array or object, with white space behind it."""
         prefix = self._prefix
-        if isinstance(node, ArrayNode):
+        if isinstance(node, n.ArrayNode):
             self._prefix = self._style.before_item
             tails = array_tails(self, node)
         else:
             self._prefix = ""
             tails = object_tails(self, self._with_writable_names(node))
         self._prefix = prefix
-        if isinstance(tails, Conflict):
+        if isinstance(tails, n.Conflict):
             self._writer.note_dead(symbol, tails)
             return
         for tail in tails:
             self.builder.add(symbol, (*tail, *self._gap))
 
-    def _with_writable_names(self, node: ObjectNode) -> ObjectNode:
+    def _with_writable_names(self, node: n.ObjectNode) -> n.ObjectNode:
         """An object without the names that patterns allow and the style cannot write: they are no keys to count on."""
         if not node.rules and not node.some:
             return node
@@ -251,7 +241,7 @@ class ArgumentWriter:
         if node.required:
             keys = every(keys, without(Words(frozenset(filter(is_text, node.required)))))
         never = Never(node.pointer, "names of arguments hold no marks of their style").handle
-        return replace(node, rules=(*node.rules, KeyRule(keys, never)))
+        return replace(node, rules=(*node.rules, n.KeyRule(keys, never)))
 
     # -- the context of objects and arrays ---------------------------------------------------------
 
@@ -267,11 +257,11 @@ class ArgumentWriter:
             conflict = normal.conflict
             for node in normal.nodes:
                 found = self._value_of_node(node)
-                if isinstance(found, Conflict):
+                if isinstance(found, n.Conflict):
                     conflict = found
                 else:
                     rights.append((*found, *self._behind_item()))
-                if isinstance(node, NumberNode) and not handle and self._style.free_integer:
+                if isinstance(node, n.NumberNode) and not handle and self._style.free_integer:
                     rights.append((*self._integer, *self._end_of(node)))
             for right in dict.fromkeys(rights):
                 self.builder.add(symbol, right)
@@ -325,16 +315,16 @@ class ArgumentWriter:
     def _behind_item(self) -> Right:
         return self._fixed(self._style.after_item) if self._prefix else ()
 
-    def _end_of(self, node: Node) -> Right:
+    def _end_of(self, node: n.Node) -> Right:
         """What stands behind a value that is no string."""
         return self._fixed(self._style.end_of(node.kind), before=self._space)
 
-    def _value_of_node(self, node: Node) -> Right | Conflict:
+    def _value_of_node(self, node: n.Node) -> Right | n.Conflict:
         style, opening = self._style, self._prefix + self._style.openings[node.kind]
-        if isinstance(node, StringNode):
+        if isinstance(node, n.StringNode):
             return self._string(node, opening)
-        if isinstance(node, (ArrayNode, ObjectNode)) and style.nests:
-            if style.after_end and isinstance(node, ObjectNode):
+        if isinstance(node, (n.ArrayNode, n.ObjectNode)) and style.nests:
+            if style.after_end and isinstance(node, n.ObjectNode):
                 self._check_names(node)
             known = self._containers.get(node)
             if known is None:
@@ -342,9 +332,9 @@ class ArgumentWriter:
                 self._write(known, node)
             return (*self._opening(opening), known, *self._fixed(style.end_of(node.kind)))
         value = self._writer.node(node)
-        return value if isinstance(value, Conflict) else (*self._opening(opening), value, *self._end_of(node))
+        return value if isinstance(value, n.Conflict) else (*self._opening(opening), value, *self._end_of(node))
 
-    def _string(self, node: StringNode, opening: str) -> Right:
+    def _string(self, node: n.StringNode, opening: str) -> Right:
         """The strings of a node, as they are, between their opening and their end."""
         body, end = self._body(node), self._style.end
         if self._tokens is None or not self._tokens.search(opening + end):
@@ -352,7 +342,7 @@ class ArgumentWriter:
             return (self.builder.lexeme(whole, node.pointer),)
         return (*self._opening(opening), self.builder.lexeme(body, node.pointer), *self._fixed(end))
 
-    def _body(self, node: StringNode) -> Regular:
+    def _body(self, node: n.StringNode) -> Regular:
         """The strings of a node, with none in which the end begins: no end, or mark, ends as it begins."""
         body = ANY_TEXT
         if node.values is not None:
@@ -366,7 +356,7 @@ class ArgumentWriter:
         else:
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
             if irregular is None:
-                body = plain(text_of(node))
+                body = plain(n.text_of(node))
             else:
                 self.refuse(f"{irregular.text} is supported in JSON only", irregular.pointer)
         is_any = body is ANY_TEXT
@@ -391,18 +381,18 @@ class ArgumentWriter:
             return written
         return intersect(written, complement(concat(line_end, repeat(ANY_CHAR, 0, low - 1), line_end)))
 
-    def why_nothing(self, handle: Handle) -> Conflict:
+    def why_nothing(self, handle: Handle) -> n.Conflict:
         """Why :meth:`value` gave None."""
         return self._why_nothing[handle]
 
-    def normal(self, handle: Handle) -> Normal:
+    def normal(self, handle: Handle) -> n.Normal:
         """The normal form of a handle."""
         return self._writer.normal(handle)
 
-    def scalar(self, node: Node) -> Symbol | None:
+    def scalar(self, node: n.Node) -> Symbol | None:
         """The symbol of a scalar with its opening and its end."""
         right = self._value_of_node(node)
-        return None if isinstance(right, Conflict) else self.builder.sequence((*right, *self._behind_item()))
+        return None if isinstance(right, n.Conflict) else self.builder.sequence((*right, *self._behind_item()))
 
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""
@@ -421,7 +411,7 @@ class ArgumentWriter:
         """The symbol of a value, if it is written."""
         return self._values.get((handle, self._prefix))
 
-    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+    def written_container(self, layout: Layout, node: n.Node) -> Symbol | None:
         """The symbol of what stands in an array or object, if it is written."""
         return self._containers.get(node)
 
@@ -434,10 +424,10 @@ class ArgumentWriter:
         self._writer.note(reason, pointer)
 
 
-def objects_of_root(writer: RuleWriter) -> list[ObjectNode]:
+def objects_of_root(writer: RuleWriter) -> list[n.ObjectNode]:
     """The alternatives of a schema that are objects, as arguments are.  Raises SchemaError if there are none."""
     normal = writer.root()
-    objects = [node for node in normal.nodes if isinstance(node, ObjectNode)]
+    objects = [node for node in normal.nodes if isinstance(node, n.ObjectNode)]
     if not objects:
         conflict = normal.conflict
         reason = "it allows no object" if conflict is None else f"nothing is valid for it: {conflict.reason}"

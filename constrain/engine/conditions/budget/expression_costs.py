@@ -14,16 +14,9 @@ from __future__ import annotations
 
 from constrain.engine.automata import expressions as e
 from constrain.engine.automata.character_counters import character_counter
+from constrain.engine.storage import best_first as search
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
-from constrain.engine.storage.best_first import (
-    KNOWN,
-    begin_search,
-    estimate_of,
-    note_way,
-    push_way,
-    way_of,
-)
 from constrain.engine.storage.header import CLASSES, CTX, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.heaps import heap_pop
 from constrain.engine.storage.jit import njit_inner
@@ -216,16 +209,16 @@ def _keep_path(ctx, start, goal):
 @njit_inner(RESULT1)
 def _search(ctx, start):
     """Find the cheapest string, that is not empty, of an expression whose parts do not tell; 0, FAIL or LIMIT."""
-    if begin_search(ctx, t.SEARCH_HEAP, start) < 0:
+    if search.begin_search(ctx, t.SEARCH_HEAP, start) < 0:
         return int64(FAIL)
     work = int64(0)
     while used(ctx, t.SEARCH_HEAP) > 0:
         key = heap_pop(ctx, t.SEARCH_HEAP)
-        way = way_of(key)
+        way = search.way_of(key)
         here = t.search_ways(ctx)[way].reached
         spent = t.search_ways(ctx)[way].cost
         if way > 0:
-            if spent + t.expression_costs(ctx)[here].bound < estimate_of(key):
+            if spent + t.expression_costs(ctx)[here].bound < search.estimate_of(key):
                 continue  # a cheaper way there was found since
             if t.expression_costs(ctx)[here].least != UNKNOWN:
                 return _keep_path(ctx, start, way)
@@ -245,8 +238,10 @@ def _search(ctx, start):
             cost = spent + t.byte_costs(ctx)[byte].cost
             if cost + bound >= NEVER:
                 continue
-            reached = note_way(ctx, t.SEARCH_HEAP, after, cost, way, byte)
-            if reached != KNOWN and (reached < 0 or push_way(ctx, t.SEARCH_HEAP, cost + bound, reached) < 0):
+            reached = search.note_way(ctx, t.SEARCH_HEAP, after, cost, way, byte)
+            if reached != search.KNOWN and (
+                reached < 0 or search.push_way(ctx, t.SEARCH_HEAP, cost + bound, reached) < 0
+            ):
                 return int64(FAIL)
     return _keep_path(ctx, start, int64(-1))
 

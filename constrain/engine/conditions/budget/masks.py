@@ -26,23 +26,13 @@ from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
 from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
 from constrain.engine.masks.token_walks import note_open, walk_tokens
 from constrain.engine.parser.configurations import IS_HARD, state_at_set, state_kinds
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, take, used
 from constrain.engine.storage.best_first import note_way
 from constrain.engine.storage.header import CLASSES, CTX, N_WORDS, OPEN, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.links import (
-    F_ACCEPT_SET,
-    F_COST_NODE,
-    F_LEXER_MASK,
-    F_LEXER_STEP,
-    F_SCAN,
-    F_STATE_COST,
-    F_STEP,
-    F_TOKENS,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, IN_GROUPS, NO_GROUPS
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int32, int64, types, uint64
@@ -74,17 +64,17 @@ def _tokens_after(ctx, earley_set, lexeme):
     if not room(ctx, t.WORK_STACK, 1) or not room(ctx, t.STATE_WORK, 1):
         return int64(FAIL)
     t.work_stack(ctx)[top] = lexeme
-    accept = far_call(ctx, F_ACCEPT_SET, top, 1)
+    accept = far_call(ctx, links.F_ACCEPT_SET, top, 1)
     if accept < 0:
         return accept
     t.state_work(ctx)[0] = earley_set << 32 | accept
-    after_set = far_call(ctx, F_SCAN, 0, 1)
+    after_set = far_call(ctx, links.F_SCAN, 0, 1)
     if after_set < 0:
         return after_set
     after = state_at_set(ctx, after_set)
     if after < 0:
         return after
-    count = far_call(ctx, F_TOKENS, after, 0)
+    count = far_call(ctx, links.F_TOKENS, after, 0)
     # A long completion is not counted by how it is cut into tokens.
     if count >= 0 and t.state_costs(ctx)[after].least > CHAIN_LIMIT - MISSING:
         return int64(NEVER)
@@ -105,7 +95,7 @@ def _has_begun(ctx, state):
 @njit_inner(RESULT1)
 def _inside(ctx, state):
     """What a token that stays within the lexemes of a state needs at most; NEVER if not known, FAIL or LIMIT."""
-    status = far_call(ctx, F_STATE_COST, state, 0)
+    status = far_call(ctx, links.F_STATE_COST, state, 0)
     if status < 0:
         return status
     walk = t.cost_walk(ctx)[0]
@@ -151,7 +141,7 @@ def note_token(ctx, token, count, n):
 @njit_inner(RESULT2)
 def _note_state(ctx, token, state):
     """Note a token with the count of the state behind it, unless that is surely low enough; 0, FAIL or LIMIT."""
-    status = far_call(ctx, F_STATE_COST, state, 0)
+    status = far_call(ctx, links.F_STATE_COST, state, 0)
     if status < 0:
         return status
     walk = t.cost_walk(ctx)[0]
@@ -160,7 +150,7 @@ def _note_state(ctx, token, state):
         # Finding out how its completion is cut into tokens would mean going through it.
         walk.needed = max(walk.needed, least)
         return int64(0)
-    count = far_call(ctx, F_TOKENS, state, 0)
+    count = far_call(ctx, links.F_TOKENS, state, 0)
     if count < 0:
         return count
     walk.count = note_token(ctx, token, count, walk.count)
@@ -170,7 +160,7 @@ def _note_state(ctx, token, state):
 @njit_inner(RESULT1)
 def _least(ctx, state):
     """What finishing costs from a state, in bytes that are tokens; NEVER if not in such, FAIL or LIMIT."""
-    status = far_call(ctx, F_STATE_COST, state, 0)
+    status = far_call(ctx, links.F_STATE_COST, state, 0)
     if status < 0:
         return status
     least = t.state_costs(ctx)[state].least
@@ -245,7 +235,7 @@ def _visit(ctx, node, there):
     return int64(1)
 
 
-far_entry(F_COST_NODE, _visit)
+far_entry(links.F_COST_NODE, _visit)
 
 
 @njit_inner(RESULT2)
@@ -265,7 +255,7 @@ def _cost_below(ctx, root, state):
     if state >= OPEN:
         walk.open_end = root + t.subtree_sizes(ctx)[root]
         state -= OPEN
-    return min(walk_tokens(ctx, root, state, int64(F_COST_NODE)), int64(0))
+    return min(walk_tokens(ctx, root, state, int64(links.F_COST_NODE)), int64(0))
 
 
 @njit_inner(types.boolean(CTX, int64))
@@ -298,7 +288,7 @@ def _state_at(ctx, state, node):
     for k in range(first, last + 1):
         byte_class = class_of[data[k]]
         there = t.transitions(ctx)[here * ctx[CLASSES] + byte_class]
-        here = there if there >= 0 else far_call(ctx, F_STEP, here, byte_class)
+        here = there if there >= 0 else far_call(ctx, links.F_STEP, here, byte_class)
         if here <= 0:
             break
         if here >= OPEN and k < last:
@@ -368,7 +358,7 @@ def cost_tokens(ctx, state, most, needed):
     reset_costs(ctx)
     offset = t.states(ctx)[state].offset
     for i in range(offset, offset + t.states(ctx)[state].count):
-        status = far_call(ctx, F_LEXER_MASK, t.configurations(ctx)[i].lexer_state, 0)
+        status = far_call(ctx, links.F_LEXER_MASK, t.configurations(ctx)[i].lexer_state, 0)
         if status < 0:
             return status
     if begin_listing(ctx, max(most, int64(ALL))) < 0:
@@ -445,7 +435,7 @@ def group_tokens(ctx, lexer_state):
         byte_class = uint64(class_of[node & _BYTE])
         there = trans[here * classes + byte_class]
         if there < 0:
-            there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+            there = far_call(ctx, links.F_LEXER_STEP, int64(here), int64(byte_class))
             if there < 0:
                 return there
         if there == 0:

@@ -41,13 +41,7 @@ from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.mask_memo import write_mask
-from constrain.engine.storage.schemas import (
-    EXPRESSION_COSTS,
-    LEXEMES,
-    LEXER_STATES,
-    REST_COSTS,
-    SYMBOLS,
-)
+from constrain.engine.storage import schemas as t
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, ids_in_mask, words_for
 from constrain.errors import ConstrainError
@@ -114,11 +108,11 @@ class ScarceKeyCosts:
     def _most_more(self, compiled: GrammarTables, count: int) -> int:
         """How much more a key and its value may cost than the cheapest, if there are ``count`` keys already."""
         tables = compiled._tables
-        n_symbols = tables.used(SYMBOLS)
+        n_symbols = tables.used(t.SYMBOLS)
         if n_symbols != self._n_symbols:
-            symbols, lexemes = tables.array(SYMBOLS)[:n_symbols], self._lexemes
-            rests = tables.array(REST_COSTS)[:n_symbols][np.isin(symbols, ~lexemes)]
-            worst = tables.array(EXPRESSION_COSTS)["worst"][tables.array(LEXEMES)["expression"][lexemes]]
+            symbols, lexemes = tables.array(t.SYMBOLS)[:n_symbols], self._lexemes
+            rests = tables.array(t.REST_COSTS)[:n_symbols][np.isin(symbols, ~lexemes)]
+            worst = tables.array(t.EXPRESSION_COSTS)["worst"][tables.array(t.LEXEMES)["expression"][lexemes]]
             self._n_symbols = n_symbols
             rests = rests[rests < FAR]
             dearest = int(rests.max(initial=0) - rests.min(initial=NEVER)) if len(rests) else 0
@@ -294,7 +288,7 @@ def _is_within_value(compiled: GrammarTables, place: Place, keys: ObjectKeys) ->
     if keys.memory[MODE] != IN_VALUE:
         return False
     lexer_state = compiled.only_lexer_state(place)
-    return lexer_state is not None and bool(compiled._tables.array(LEXER_STATES)[lexer_state]["count"] == 1)
+    return lexer_state is not None and bool(compiled._tables.array(t.LEXER_STATES)[lexer_state]["count"] == 1)
 
 
 def _most_keys(token: bytes) -> int:

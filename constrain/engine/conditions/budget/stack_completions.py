@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -155,15 +156,15 @@ class StackCompletions:
         # By state, for steps that are bytes and for those that are tokens.
         self._byte_ways: dict[int, _Way] = {}
         self._token_ways: dict[int, _Way] = {}
-        # What is left: by state, by configuration, by expression, by stack, and behind the terminal of a column at an
-        # Earley set.
-        self._estimates: dict[int, int] = {}
-        self._known: dict[tuple[int, int], int] = {}
-        self._rests: dict[int, int] = {}
+        # What is left: by state, by configuration, by expression, and behind the terminal of a column at an Earley set.
+        self._estimate = cache(self._estimate_state)
+        self._estimate_of = cache(self._estimate_configuration)
+        self._rest_of = cache(self._find_rest)
+        self._behind = cache(self._find_behind)
         # By lexer state.
-        self._under_way: dict[int, list[tuple[int, int]]] = {}
+        self._lexemes_under_way = cache(self._find_lexemes)
+        # What is left of a stack.
         self._finished: dict[_Stack, int] = {}
-        self._left_behind: dict[tuple[int, int], int] = {}
         # By Earley set; stacks that the engine has not made have numbers of their own.
         self._stacks: dict[int, _Stack] = {}
         self._own_numbers: dict[_Stack, int] = {}
@@ -171,10 +172,8 @@ class StackCompletions:
         self._generation = self._compiled.generation
 
     def _check_numbers(self) -> None:
-        if (
-            self._generation != self._compiled.generation
-            or len(self._estimates) + len(self._known) + len(self._found) > _MOST_KEPT
-        ):
+        known = (self._estimate.cache_info().currsize, self._estimate_of.cache_info().currsize, len(self._found))
+        if self._generation != self._compiled.generation or sum(known) > _MOST_KEPT:
             self._forget()
 
     def tokens(self, place: Place, effort: int | None = None) -> list[int]:
@@ -342,13 +341,8 @@ class StackCompletions:
     def _accepts(self, state: int) -> bool:
         return bool(states.accepts(self._compiled.ctx, state))
 
-    def _estimate(self, state: int) -> int:
+    def _estimate_state(self, state: int) -> int:
         """What is left in a state, in bytes; NEVER if no lexeme that is under way can end."""
-        if state not in self._estimates:
-            self._estimates[state] = self._estimate_anew(state)
-        return self._estimates[state]
-
-    def _estimate_anew(self, state: int) -> int:
         if self._accepts(state):
             return 0
         tables = self._compiled._tables
@@ -358,50 +352,37 @@ class StackCompletions:
             map(self._estimate_of, tables.array(t.CONFIGURATIONS)[first : first + count].tolist()), default=NEVER
         )
 
-    def _estimate_of(self, configuration: tuple[int, int]) -> int:
-        if configuration not in self._known:
-            earley_set, lexer_state = configuration
-            under_way = self._lexemes_under_way(lexer_state)
-            if len(under_way) > _FEW_LEXEMES:
-                found = self._to_finish(self._stack_at(earley_set))
-            else:
-                found = min((rest + self._behind(earley_set, column) for column, rest in under_way), default=NEVER)
-            self._known[configuration] = found
-        return self._known[configuration]
+    def _estimate_configuration(self, configuration: tuple[int, int]) -> int:
+        earley_set, lexer_state = configuration
+        under_way = self._lexemes_under_way(lexer_state)
+        if len(under_way) > _FEW_LEXEMES:
+            return self._to_finish(self._stack_at(earley_set))
+        return min((rest + self._behind(earley_set, column) for column, rest in under_way), default=NEVER)
 
-    def _lexemes_under_way(self, lexer_state: int) -> list[tuple[int, int]]:
+    def _find_lexemes(self, lexer_state: int) -> list[tuple[int, int]]:
         """Their columns of the parser's table, and what is left of each, in bytes, if they are few."""
-        if lexer_state not in self._under_way:
-            tables = self._compiled._tables
-            record = tables.array(t.LEXER_STATES)[lexer_state]
-            first, end = int(record["offset"]), int(record["offset"] + 2 * record["count"])
-            members = tables.array(t.LEXER_MEMBERS)[first:end].tolist()
-            # A guard and a lexeme that the parser refuses lead nowhere.
-            found = [
-                (self._table.lexemes[lexeme // 2].column, expression)
-                for lexeme, expression in zip(members[::2], members[1::2], strict=True)
-                if self._table.is_read(lexeme)
-            ]
-            if len(found) <= _FEW_LEXEMES:
-                found = [(column, self._rest_of(expression)) for column, expression in found]
-            self._under_way[lexer_state] = found
-        return self._under_way[lexer_state]
+        tables = self._compiled._tables
+        record = tables.array(t.LEXER_STATES)[lexer_state]
+        first, end = int(record["offset"]), int(record["offset"] + 2 * record["count"])
+        members = tables.array(t.LEXER_MEMBERS)[first:end].tolist()
+        # A guard and a lexeme that the parser refuses lead nowhere.
+        found = [
+            (self._table.lexemes[lexeme // 2].column, expression)
+            for lexeme, expression in zip(members[::2], members[1::2], strict=True)
+            if self._table.is_read(lexeme)
+        ]
+        if len(found) <= _FEW_LEXEMES:
+            found = [(column, self._rest_of(expression)) for column, expression in found]
+        return found
 
-    def _rest_of(self, expression: int) -> int:
+    def _find_rest(self, expression: int) -> int:
         """What is left of a lexeme, in bytes."""
-        if expression not in self._rests:
-            self._rests[expression] = self._compiled._run(costs.expression_cost_of, expression)
-            self._check_room()
-        return self._rests[expression]
+        cost = self._compiled._run(costs.expression_cost_of, expression)
+        self._check_room()
+        return cost
 
-    def _behind(self, earley_set: int, column: int) -> int:
+    def _find_behind(self, earley_set: int, column: int) -> int:
         """What is left behind a terminal that is read at a stack; NEVER if the parser cannot take it."""
-        key = earley_set, column
-        if key not in self._left_behind:
-            self._left_behind[key] = self._behind_column(*key)
-        return self._left_behind[key]
-
-    def _behind_column(self, earley_set: int, column: int) -> int:
         state, below = self._stack_at(earley_set)
         if column < 0:
             return self._to_finish((state, below))

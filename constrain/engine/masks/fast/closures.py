@@ -12,20 +12,12 @@ from __future__ import annotations
 
 from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, keep_lexer_mask, with_same_bytes
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push_pair, room, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, LIST_END, N_WORDS, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import (
-    F_FIND_CLOSURE,
-    F_LEXER_STATE,
-    F_LEXER_STEP,
-    F_OFFER,
-    F_SELF_LOOP,
-    F_SHARED_MASK,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, LARGE, WIDE
 from constrain.kernels.language import int64, types, uint64
@@ -68,7 +60,7 @@ def _walk_closure(ctx, closure):
     space = len(pairs)
     height = uint64(0)
     stack[0] = closure
-    far_call(ctx, F_SELF_LOOP, int64(-1), int64(0))
+    far_call(ctx, links.F_SELF_LOOP, int64(-1), int64(0))
     looping = int64(-1)
     # As in splits.walk: unsigned, and without a branch on whether a token ends.
     n, p, stop = uint64(0), uint64(0), uint64(len(nodes))
@@ -83,7 +75,7 @@ def _walk_closure(ctx, closure):
             height = depth
         if there <= 0:
             if there < 0:
-                there = far_call(ctx, F_LEXER_STEP, int64(here), int64(byte_class))
+                there = far_call(ctx, links.F_LEXER_STEP, int64(here), int64(byte_class))
                 if there < 0:
                     return there
             if there == 0:
@@ -109,7 +101,7 @@ def _walk_closure(ctx, closure):
         if looping >= 0 and node & _LARGE:
             state = there if node & _LEAD != _LEAD else int64(here)
             if state == looping:
-                taken = far_call(ctx, F_SELF_LOOP, state << 32 | wide[p], int64(n))
+                taken = far_call(ctx, links.F_SELF_LOOP, state << 32 | wide[p], int64(n))
                 if taken != NOT_MINE:
                     n = uint64(taken)
                     p += uint64(sizes[p])
@@ -137,7 +129,7 @@ def _find_closure(ctx, closure):
         allow_found(ctx, n)
         set_used(ctx, t.BOUNDARIES, ctx[LIST_END])
         dense = keep_dense(ctx)
-        far_call(ctx, F_OFFER, closure, 1)
+        far_call(ctx, links.F_OFFER, closure, 1)
     keep_lexer_mask(ctx, closure, dense, used(ctx, t.TOKEN_LISTS), first)
     return int64(0)
 
@@ -148,14 +140,14 @@ def _closure_of(ctx, star, _unused):
     base = used(ctx, t.WORK_STACK)
     if not push_pair(ctx, t.WORK_STACK, CLOSURE, star):
         return int64(FAIL)
-    closure = far_call(ctx, F_LEXER_STATE, base, 1)
+    closure = far_call(ctx, links.F_LEXER_STATE, base, 1)
     set_used(ctx, t.WORK_STACK, base)
     if closure < 0 or t.lexer_masks(ctx)[closure].dense != NOT_SPLIT:
         return closure
-    status = far_call(ctx, F_SHARED_MASK, closure, 0)
+    status = far_call(ctx, links.F_SHARED_MASK, closure, 0)
     if status == NOT_MINE:
         status = _find_closure(ctx, closure)
     return closure if status >= 0 else status
 
 
-far_entry(F_FIND_CLOSURE, _closure_of)
+far_entry(links.F_FIND_CLOSURE, _closure_of)

@@ -10,20 +10,13 @@ from constrain.engine.automata import expressions as e
 from constrain.engine.automata.expressions import make_concat
 from constrain.engine.masks.fast.inside_closures import nodes_inside, path_to
 from constrain.engine.masks.fast.leading_repetitions import repetition_in, starts_with
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import lowest_bit
 from constrain.engine.storage.header import CLASSES, LOOP_NODE, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import (
-    F_FILL,
-    F_FORBID,
-    F_LEXER_STATE,
-    F_LEXER_STEP,
-    F_REPETITION,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int32, int64
@@ -82,7 +75,7 @@ def _fill_transitions(ctx, lexer_state, _unused):
         t.work_stack(ctx)[base + 2 * relaxed + 1] = relaxed_node
         relaxed += 1
     set_used(ctx, t.WORK_STACK, base + 2 * relaxed)
-    source = far_call(ctx, F_LEXER_STATE, base, relaxed) if relaxed else int64(0)
+    source = far_call(ctx, links.F_LEXER_STATE, base, relaxed) if relaxed else int64(0)
     set_used(ctx, t.WORK_STACK, base)
     if source <= 0:
         return source
@@ -97,7 +90,7 @@ def _fill_transitions(ctx, lexer_state, _unused):
         if not (word >> (byte & 63)) & 1:
             target = trans[source * classes + byte_class]
             if target < 0:
-                target = far_call(ctx, F_LEXER_STEP, source, byte_class)
+                target = far_call(ctx, links.F_LEXER_STEP, source, byte_class)
                 if target < 0:
                     return target
             trans[lexer_state * classes + byte_class] = target
@@ -131,7 +124,7 @@ def _only_begins(ctx, closure, byte):
     while i < count and result == 1:
         state = t.work_stack(ctx)[bottom + i]
         for byte_class in range(ctx[CLASSES]):
-            there = far_call(ctx, F_LEXER_STEP, state, byte_class)
+            there = far_call(ctx, links.F_LEXER_STEP, state, byte_class)
             if there < 0:
                 return there
             k = int64(0)
@@ -198,13 +191,13 @@ def _forbid_below(ctx, p, stop, whole):
         visits += 1
         depth = nodes[p] >> DEPTH_SHIFT
         byte_class = class_of[nodes[p] & 255]
-        outer = far_call(ctx, F_LEXER_STEP, inside[depth], byte_class)
+        outer = far_call(ctx, links.F_LEXER_STEP, inside[depth], byte_class)
         if outer < 0:
             return outer
         if outer == 0:
             p += sizes[p]
             continue
-        there = far_call(ctx, F_LEXER_STEP, stack[depth], byte_class)
+        there = far_call(ctx, links.F_LEXER_STEP, stack[depth], byte_class)
         if there < 0:
             return there
         if there == 0:
@@ -217,7 +210,7 @@ def _forbid_below(ctx, p, stop, whole):
             continue
         covered = _covers(ctx, there, outer)
         if not covered:
-            loop = far_call(ctx, F_REPETITION, there, 0)
+            loop = far_call(ctx, links.F_REPETITION, there, 0)
             if loop < -1:
                 return loop
             covered = int64(loop == whole)
@@ -240,7 +233,7 @@ def _forbid(ctx, lexer_state, closure):
     byte = _forbidden_byte(ctx, ctx[LOOP_NODE], closure)
     if byte < -1:
         return byte
-    whole = far_call(ctx, F_REPETITION, closure, 0)
+    whole = far_call(ctx, links.F_REPETITION, closure, 0)
     if whole < 0:
         return whole
     stack, inside = t.walk_stack(ctx), t.wide_stack(ctx)
@@ -263,8 +256,8 @@ def _forbid(ctx, lexer_state, closure):
         place, depth = t.token_starts(ctx)[path >> 32], (path & 0xFFFFFFFF) - 1
         for above in range(depth):
             byte_class = t.byte_classes(ctx)[t.token_bytes(ctx)[place + above]]
-            stack[above + 1] = far_call(ctx, F_LEXER_STEP, stack[above], byte_class)
-            inside[above + 1] = far_call(ctx, F_LEXER_STEP, inside[above], byte_class)
+            stack[above + 1] = far_call(ctx, links.F_LEXER_STEP, stack[above], byte_class)
+            inside[above + 1] = far_call(ctx, links.F_LEXER_STEP, inside[above], byte_class)
             if stack[above + 1] < 0 or inside[above + 1] < 0:
                 return min(int64(stack[above + 1]), int64(inside[above + 1]))
         visited = _forbid_below(ctx, top, done, whole)
@@ -274,5 +267,5 @@ def _forbid(ctx, lexer_state, closure):
     return int64(0)
 
 
-far_entry(F_FILL, _fill_transitions)
-far_entry(F_FORBID, _forbid)
+far_entry(links.F_FILL, _fill_transitions)
+far_entry(links.F_FORBID, _forbid)

@@ -36,24 +36,13 @@ from constrain.engine.masks.lexer_masks import (
     walk,
     with_same_bytes,
 )
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, push_pair, room, set_used, take, used
 from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import AGREED_BYTES, CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import (
-    F_ALONG_WORDS,
-    F_BORDER,
-    F_BOUNDED,
-    F_BY_SUCCESSOR,
-    F_ENDS,
-    F_LEXER_MASK,
-    F_LEXER_STEP,
-    F_RELATIVE,
-    F_TELLING_BYTES,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
 from constrain.engine.vocabulary.trie import CHILD_OF_WIDE, DEPTH_SHIFT, WIDE
 from constrain.kernels.language import int64, types
@@ -114,7 +103,7 @@ def _differences(ctx, lexer_state, base, closure, agreed):
     beside, sets, kept = bottom, bottom + depths, t.work_stack(ctx)
     stack[0], kept[beside] = lexer_state, base
     if is_compared:
-        far_call(ctx, F_TELLING_BYTES, lexer_state << 32 | base, sets)
+        far_call(ctx, links.F_TELLING_BYTES, lexer_state << 32 | base, sets)
     n, i, end = int64(0), int64(0), int64(len(nodes))
     left = int64(_MOST_NODES) if is_compared else end
     if closure:
@@ -139,9 +128,9 @@ def _differences(ctx, lexer_state, base, closure, agreed):
         there = trans[here * classes + byte_class] if here else int64(0)
         other = trans[before * classes + byte_class] if before else int64(0)
         if there < 0:
-            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
+            there = far_call(ctx, links.F_LEXER_STEP, here, byte_class)
         if other < 0:
-            other = far_call(ctx, F_LEXER_STEP, before, byte_class)
+            other = far_call(ctx, links.F_LEXER_STEP, before, byte_class)
         if there < 0 or other < 0:
             return min(there, other)
         passed = max(int64(1), -place) if closure else sizes[i]
@@ -175,7 +164,7 @@ def _differences(ctx, lexer_state, base, closure, agreed):
                 continue
         stack[depth + 1], kept[beside + depth + 1] = there, other
         if is_compared:
-            far_call(ctx, F_TELLING_BYTES, there << 32 | other, sets + BYTE_SET * (depth + 1))
+            far_call(ctx, links.F_TELLING_BYTES, there << 32 | other, sets + BYTE_SET * (depth + 1))
         i += 1
     # The differences take the place of the base's states.
     top = used(ctx, t.WORK_STACK)
@@ -405,7 +394,7 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
     either, NOT_MINE if they differ too much.
     """
     records = t.lexer_masks(ctx)
-    status = far_call(ctx, F_LEXER_MASK, base, 0)
+    status = far_call(ctx, links.F_LEXER_MASK, base, 0)
     if status < 0:
         return status
     listed = records[base].token_count
@@ -448,7 +437,7 @@ def relative_mask(ctx, lexer_state, _unused):
     if base < 0:
         return base
     if base != lexer_state:
-        status = far_call(ctx, F_LEXER_MASK, base, 0)
+        status = far_call(ctx, links.F_LEXER_MASK, base, 0)
         if status >= 0:
             t.lexer_masks(ctx)[lexer_state] = t.lexer_masks(ctx)[base]
         return status
@@ -479,7 +468,7 @@ def mask_along_words(ctx, lexer_state, closure_and_base):
     closure, base = closure_and_base >> 32, closure_and_base & 0xFFFFFFFF
     first_boundary = used(ctx, t.BOUNDARIES)
     for state in (lexer_state, base):
-        status = far_call(ctx, F_ENDS, state, closure)
+        status = far_call(ctx, links.F_ENDS, state, closure)
         if status < 0:
             return status
     if used(ctx, t.BOUNDARIES) != first_boundary:
@@ -504,7 +493,7 @@ def mask_by_successor(ctx, lexer_state, _unused):
             votes += 1 if class_of[byte] == usual else -1
     if usual < 0:
         return int64(NOT_MINE)
-    base = far_call(ctx, F_LEXER_STEP, lexer_state, usual)
+    base = far_call(ctx, links.F_LEXER_STEP, lexer_state, usual)
     if base < 0:
         return base
     if base == 0 or t.lexer_masks(ctx)[base].dense == NOT_SPLIT:
@@ -512,8 +501,8 @@ def mask_by_successor(ctx, lexer_state, _unused):
     return _change_base(ctx, lexer_state, base, int64(0), int64(0))
 
 
-far_entry(F_RELATIVE, relative_mask)
-far_entry(F_BOUNDED, bounded_mask)
-far_entry(F_ALONG_WORDS, mask_along_words)
-far_entry(F_BY_SUCCESSOR, mask_by_successor)
-far_entry(F_BORDER, border_tokens)
+far_entry(links.F_RELATIVE, relative_mask)
+far_entry(links.F_BOUNDED, bounded_mask)
+far_entry(links.F_ALONG_WORDS, mask_along_words)
+far_entry(links.F_BY_SUCCESSOR, mask_by_successor)
+far_entry(links.F_BORDER, border_tokens)

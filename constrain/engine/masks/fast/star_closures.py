@@ -36,26 +36,13 @@ from constrain.engine.masks.lexer_masks import (
     list_found,
 )
 from constrain.engine.parser.followed import find_followed
+from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import lowest_bit
 from constrain.engine.storage.header import LONGEST, N_WORDS, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import (
-    F_ALONG_WORDS,
-    F_BORDER,
-    F_BOUNDED,
-    F_BY_SUCCESSOR,
-    F_ENDS,
-    F_FILL,
-    F_FIND_CLOSURE,
-    F_FORBID,
-    F_OFFER,
-    F_REPETITION,
-    F_STAR_CLOSURE,
-    far_call,
-    far_entry,
-)
+from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, NOT_MINE, UNSORTED
 from constrain.kernels.language import int64
 
@@ -66,12 +53,12 @@ _MOST_ENDS = 2048
 @njit_inner(RESULT2)
 def closure_split(ctx, lexer_state, _unused):
     """Split a state by the closure of a repetition in it; returns 1, NOT_MINE if there is no fit one, FAIL or LIMIT."""
-    loop = far_call(ctx, F_REPETITION, lexer_state, 0)
+    loop = far_call(ctx, links.F_REPETITION, lexer_state, 0)
     if loop < 0:
         return int64(NOT_MINE) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
     if high == PARTLY:
-        status = far_call(ctx, F_BY_SUCCESSOR, lexer_state, 0)
+        status = far_call(ctx, links.F_BY_SUCCESSOR, lexer_state, 0)
         if status != NOT_MINE:
             return status
     if find_followed(ctx) < 0:
@@ -91,7 +78,7 @@ def closure_split(ctx, lexer_state, _unused):
     counts = bounded and bound_tells(ctx, lexer_state, t.expressions(ctx)[loop >> 32].first) != 0
     if high < LEAST_HIGH and not counts:
         return int64(NOT_MINE)
-    closure = far_call(ctx, F_FIND_CLOSURE, loop >> 32, 0)
+    closure = far_call(ctx, links.F_FIND_CLOSURE, loop >> 32, 0)
     if closure < 0:
         return closure
     dense = t.lexer_masks(ctx)[closure].dense
@@ -102,14 +89,14 @@ def closure_split(ctx, lexer_state, _unused):
         if place >= 0:
             return bounded_split(ctx, lexer_state, closure, place << 32 | high)
         if place == UNSORTED:
-            far_call(ctx, F_OFFER, closure, 0)
+            far_call(ctx, links.F_OFFER, closure, 0)
     if bounded:
-        return far_call(ctx, F_BOUNDED, lexer_state, 0)
-    near = far_call(ctx, F_FILL, lexer_state, 0)
+        return far_call(ctx, links.F_BOUNDED, lexer_state, 0)
+    near = far_call(ctx, links.F_FILL, lexer_state, 0)
     if near < 0:
         return near
     if near > 0 and near != lexer_state and high == UNBOUNDED:
-        status = far_call(ctx, F_ALONG_WORDS, lexer_state, closure << 32 | near)
+        status = far_call(ctx, links.F_ALONG_WORDS, lexer_state, closure << 32 | near)
         if status != NOT_MINE:
             return status
     words = ctx[N_WORDS]
@@ -117,10 +104,10 @@ def closure_split(ctx, lexer_state, _unused):
         return int64(FAIL)
 
     first_crossing = used(ctx, t.BOUNDARIES)
-    n = far_call(ctx, F_BORDER, lexer_state, closure)
+    n = far_call(ctx, links.F_BORDER, lexer_state, closure)
     if n < 0:
         return n
-    status = far_call(ctx, F_ENDS, lexer_state, closure)
+    status = far_call(ctx, links.F_ENDS, lexer_state, closure)
     if status < 0:
         return status
 
@@ -129,7 +116,7 @@ def closure_split(ctx, lexer_state, _unused):
         clear_scratch(ctx)
         add_dense(ctx, dense)
     if high == PARTLY:
-        status = far_call(ctx, F_FORBID, lexer_state, closure)
+        status = far_call(ctx, links.F_FORBID, lexer_state, closure)
         if status != 0:
             set_used(ctx, t.BOUNDARIES, first_crossing)
             return int64(NOT_MINE) if status == 1 else status
@@ -142,8 +129,8 @@ def closure_split(ctx, lexer_state, _unused):
     keep_lexer_mask(ctx, lexer_state, dense, first, first_crossing)
     # One at a time: the closure itself serves more grammars.
     if high == UNBOUNDED:
-        far_call(ctx, F_OFFER, lexer_state, 0)
+        far_call(ctx, links.F_OFFER, lexer_state, 0)
     return int64(1)
 
 
-far_entry(F_STAR_CLOSURE, closure_split)
+far_entry(links.F_STAR_CLOSURE, closure_split)

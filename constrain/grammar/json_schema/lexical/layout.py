@@ -11,44 +11,30 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from constrain.errors import ConstrainError, GrammarError
+from constrain.grammar import regular as r
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.lexical.notation import Notation, Spell, any_text
 from constrain.grammar.json_schema.lexical.strings import Spelling, find_at_end, string_before
 from constrain.grammar.regex import regex_language
-from constrain.grammar.regular import (
-    EMPTY,
-    EPSILON,
-    Regular,
-    byte_set,
-    concat,
-    frame,
-    intersect,
-    literal,
-    optional,
-    repeat,
-    union,
-    union_of_distinct,
-    without,
-)
 
-_WHITE_SPACE = byte_set(b" \t\n\r")
+_WHITE_SPACE = r.byte_set(b" \t\n\r")
 
 MAX_INDENT = 96
 """How far a line may be indented, by default: 24 levels of four blanks."""
 
-USUAL_GAP = union(
-    repeat(literal(" "), 0, 2),
-    concat(optional(literal("\r")), literal("\n"), repeat(byte_set(b" \t"), 0, MAX_INDENT)),
+USUAL_GAP = r.union(
+    r.repeat(r.literal(" "), 0, 2),
+    r.concat(r.optional(r.literal("\r")), r.literal("\n"), r.repeat(r.byte_set(b" \t"), 0, MAX_INDENT)),
 )
 """The white space that people and programs write before a token: up to two blanks, or a new line and its indent.
 
 A model that has nothing better to do than to go on with white space comes to an end of it.
 """
 
-USUAL_GAP_BEFORE_MARK = optional(literal(" "))
+USUAL_GAP_BEFORE_MARK = r.optional(r.literal(" "))
 """The same before a comma or a colon."""
 _MOST_WHITE_SPACE = 1_000_000
-ANY_SPACE = repeat(_WHITE_SPACE)
+ANY_SPACE = r.repeat(_WHITE_SPACE)
 """Any JSON white space."""
 
 # Steps of the search for white space in what a pattern matches.
@@ -91,58 +77,58 @@ class Layout:
     object_brackets = ("'{'", "'}'")
     """What messages call the brackets of objects."""
 
-    def __init__(self, gap: Regular, comma: Regular, colon: Regular, notation: Notation) -> None:
+    def __init__(self, gap: r.Regular, comma: r.Regular, colon: r.Regular, notation: Notation) -> None:
         self.gap = gap
         self.notation = notation
         self.comma = comma
         self.colon = colon
         # What stands around the keys in each kind of quotes: of the first one, and of a later one.
         self._around_keys = [
-            (concat(gap, quote), concat(comma, gap, quote), concat(quote, colon), spelling)
+            (r.concat(gap, quote), r.concat(comma, gap, quote), r.concat(quote, colon), spelling)
             for quote, spelling in notation.quotes
         ]
-        self.open_array = concat(gap, literal("["))
-        self.close_array = concat(gap, literal("]"))
-        self.open_object = concat(gap, literal("{"))
-        self.close_object = concat(gap, literal("}"))
-        self.first_array, self.first_object = literal("["), literal("{")
-        self.empty_array: Regular | None = None
-        self.empty_object: Regular | None = None
+        self.open_array = r.concat(gap, r.literal("["))
+        self.close_array = r.concat(gap, r.literal("]"))
+        self.open_object = r.concat(gap, r.literal("{"))
+        self.close_object = r.concat(gap, r.literal("}"))
+        self.first_array, self.first_object = r.literal("["), r.literal("{")
+        self.empty_array: r.Regular | None = None
+        self.empty_object: r.Regular | None = None
         self.inner: Layout | None = self
         # By identity: these are looked up for nearly every schema, and hashing a tree is not free.
         self.any_keys = self.keys(any_text)
         words = (notation.null, notation.boolean, notation.true, notation.false)
         common = (*words, *notation.numbers.values(), notation.string)
-        self._common = {id(core): concat(gap, core) for core in common}
+        self._common = {id(core): r.concat(gap, core) for core in common}
 
     def written_in(self, notation: Notation) -> Layout:
         """The same white space in another notation."""
         return Layout(self.gap, self.comma, self.colon, notation)
 
     @property
-    def usual_values(self) -> tuple[Regular, ...]:
+    def usual_values(self) -> tuple[r.Regular, ...]:
         """:meth:`value` of the scalars that have their own type, and no other demands."""
         return tuple(self._common.values())
 
-    def value(self, core: Regular) -> Regular:
+    def value(self, core: r.Regular) -> r.Regular:
         """A scalar after white space."""
-        return self._common.get(id(core)) or concat(self.gap, core)
+        return self._common.get(id(core)) or r.concat(self.gap, core)
 
     @property
     def key_spelling(self) -> Spelling:
         """The first spelling that :meth:`keys` asks for."""
         return self.notation.spelling
 
-    def keys(self, spell: Spell) -> tuple[Regular, Regular]:
+    def keys(self, spell: Spell) -> tuple[r.Regular, r.Regular]:
         """Keys with their colon: of an object's first member, and of any later one, with the comma before it."""
         ways = []
         for before, before_next, after, spelling in self._around_keys:
             body = spell(spelling)
-            ways.append((frame(before, body, after), frame(before_next, body, after)))
+            ways.append((r.frame(before, body, after), r.frame(before_next, body, after)))
         if len(ways) == 1:
             return ways[0]
         first, following = zip(*ways, strict=True)
-        return union(*first), union(*following)
+        return r.union(*first), r.union(*following)
 
     def as_json(self, value: bytes) -> bytes:
         """The JSON of a value as it is written."""
@@ -167,19 +153,19 @@ class Layout:
         """Whether keys can be written in pieces: only if one beginning decides what they end with."""
         return len(self._around_keys) == 1
 
-    def pieces_of_keys(self, text: str, ends: bool) -> Regular:
+    def pieces_of_keys(self, text: str, ends: bool) -> r.Regular:
         """A part of a name within a key; where the name ends, with the colon."""
         ((_, _, after, spelling),) = self._around_keys
         body = spelling.text(text)
-        return concat(body, after) if ends else body
+        return r.concat(body, after) if ends else body
 
-    def pieces_of_first_keys(self, text: str, ends: bool) -> Regular:
+    def pieces_of_first_keys(self, text: str, ends: bool) -> r.Regular:
         """The beginning of a name as that of an object's first key; where the name ends, with the colon."""
-        return concat(self._around_keys[0][0], self.pieces_of_keys(text, ends))
+        return r.concat(self._around_keys[0][0], self.pieces_of_keys(text, ends))
 
-    def pieces_of_next_keys(self, text: str, ends: bool) -> Regular:
+    def pieces_of_next_keys(self, text: str, ends: bool) -> r.Regular:
         """The same for any later member, with the comma before it."""
-        return concat(self._around_keys[0][1], self.pieces_of_keys(text, ends))
+        return r.concat(self._around_keys[0][1], self.pieces_of_keys(text, ends))
 
 
 def _indented(indent: int, depth: int, notation: Notation) -> Layout:
@@ -187,12 +173,12 @@ def _indented(indent: int, depth: int, notation: Notation) -> Layout:
 
     The line break belongs to the opening bracket and to the comma, so that values and keys look the same everywhere.
     """
-    line, inner_line = (concat(literal("\n"), literal(" " * (indent * level))) for level in (depth, depth + 1))
-    layout = Layout(EPSILON, concat(literal(","), inner_line), literal(": "), notation)
-    layout.open_array, layout.close_array = concat(literal("["), inner_line), concat(line, literal("]"))
-    layout.open_object, layout.close_object = concat(literal("{"), inner_line), concat(line, literal("}"))
+    line, inner_line = (r.concat(r.literal("\n"), r.literal(" " * (indent * level))) for level in (depth, depth + 1))
+    layout = Layout(r.EPSILON, r.concat(r.literal(","), inner_line), r.literal(": "), notation)
+    layout.open_array, layout.close_array = r.concat(r.literal("["), inner_line), r.concat(line, r.literal("]"))
+    layout.open_object, layout.close_object = r.concat(r.literal("{"), inner_line), r.concat(line, r.literal("}"))
     layout.first_array, layout.first_object = layout.open_array, layout.open_object
-    layout.empty_array, layout.empty_object = literal("[]"), literal("{}")
+    layout.empty_array, layout.empty_object = r.literal("[]"), r.literal("{}")
     layout.inner = _indented(indent, depth + 1, notation) if depth < MAX_INDENTED_DEPTH else None
     return layout
 
@@ -220,56 +206,56 @@ def layout_for(
         return _indented(indent, 0, notation)
     if separators is not None:
         comma, colon = (_separator(text, mark) for text, mark in zip(separators, ",:", strict=True))
-        return Layout(EPSILON, comma, colon, notation)
-    gap = before_mark = EPSILON
+        return Layout(r.EPSILON, comma, colon, notation)
+    gap = before_mark = r.EPSILON
     if whitespace == "flexible":
         gap, before_mark = USUAL_GAP, USUAL_GAP_BEFORE_MARK
         if max_whitespace is not None:
-            gap = before_mark = repeat(_WHITE_SPACE, 0, max_whitespace)
-    return Layout(gap, concat(before_mark, literal(",")), concat(before_mark, literal(":")), notation)
+            gap = before_mark = r.repeat(_WHITE_SPACE, 0, max_whitespace)
+    return Layout(gap, r.concat(before_mark, r.literal(",")), r.concat(before_mark, r.literal(":")), notation)
 
 
 @lru_cache(maxsize=16)
 def layout_of_patterns(
-    gap: Regular, separators: tuple[Regular, Regular], notation: Notation, inside: Regular = EPSILON
+    gap: r.Regular, separators: tuple[r.Regular, r.Regular], notation: Notation, inside: r.Regular = r.EPSILON
 ) -> Layout:
     """The layout with a gap before each token, and with separators as :func:`separator_matching` gives them.
 
     ``inside`` is what stands behind an opening bracket and before a closing one beside that.
     """
     comma, colon = separators
-    layout = Layout(gap, concat(gap, comma), concat(gap, colon), notation)
-    if inside is not EPSILON:
-        layout.first_array, layout.first_object = concat(literal("["), inside), concat(literal("{"), inside)
-        layout.open_array, layout.open_object = concat(gap, layout.first_array), concat(gap, layout.first_object)
-        layout.close_array = concat(inside, layout.close_array)
-        layout.close_object = concat(inside, layout.close_object)
+    layout = Layout(gap, r.concat(gap, comma), r.concat(gap, colon), notation)
+    if inside is not r.EPSILON:
+        layout.first_array, layout.first_object = r.concat(r.literal("["), inside), r.concat(r.literal("{"), inside)
+        layout.open_array, layout.open_object = r.concat(gap, layout.first_array), r.concat(gap, layout.first_object)
+        layout.close_array = r.concat(inside, layout.close_array)
+        layout.close_object = r.concat(inside, layout.close_object)
     return layout
 
 
-MARKS = (literal(","), literal(":"))
+MARKS = (r.literal(","), r.literal(":"))
 """Separators without white space of their own."""
 
 
 @lru_cache(maxsize=64)
-def space_matching(pattern: str) -> Regular:
+def space_matching(pattern: str) -> r.Regular:
     """The JSON white space that a pattern matches.
 
     Raises GrammarError if it is no pattern, or matches none, not even that of no characters.
     """
-    space = intersect(regex_language(pattern), ANY_SPACE)
+    space = r.intersect(regex_language(pattern), ANY_SPACE)
     if Automaton(space).is_empty(_SEARCH_LIMIT):
         raise GrammarError("it matches no white space of JSON")
     return space
 
 
 @lru_cache(maxsize=64)
-def separator_matching(pattern: str, mark: str) -> Regular:
+def separator_matching(pattern: str, mark: str) -> r.Regular:
     """What a pattern matches that is a comma or a colon (``mark``) with JSON white space around it.
 
     Raises GrammarError if it is no pattern, or matches nothing of the kind.
     """
-    found = intersect(regex_language(pattern), concat(ANY_SPACE, literal(mark), ANY_SPACE))
+    found = r.intersect(regex_language(pattern), r.concat(ANY_SPACE, r.literal(mark), ANY_SPACE))
     if Automaton(found).is_empty(_SEARCH_LIMIT):
         name = "comma" if mark == "," else "colon"
         raise GrammarError(f"it matches no {name} with white space around it; other separators are not supported")
@@ -282,19 +268,19 @@ def any_space_layout(notation: Notation) -> Layout:
     return layout_of_patterns(ANY_SPACE, MARKS, notation)
 
 
-def _separator(text: str, mark: str) -> Regular:
+def _separator(text: str, mark: str) -> r.Regular:
     if not isinstance(text, str) or text.strip(" \t\n\r") != mark:
         raise ConstrainError(f"separators must be a comma and a colon, with white space around them, not {text!r}")
-    return literal(text)
+    return r.literal(text)
 
 
 @lru_cache(maxsize=4096)
-def named_keys(layout: Layout, name: str) -> tuple[Regular, Regular]:
+def named_keys(layout: Layout, name: str) -> tuple[r.Regular, r.Regular]:
     """:meth:`Layout.keys` of a name."""
     return layout.keys(lambda spelling: spelling.text(name))
 
 
-def other_keys(layout: Layout, names: Iterable[str]) -> tuple[Regular, Regular]:
+def other_keys(layout: Layout, names: Iterable[str]) -> tuple[r.Regular, r.Regular]:
     """:meth:`Layout.keys` of every name that is not in ``names``, however it is spelled.
 
     Of a few names, the same objects each time.
@@ -311,10 +297,10 @@ _MOST_KNOWN_NAMES = 64
 
 
 @lru_cache(maxsize=256)
-def _keys_without(layout: Layout, names: tuple[str, ...]) -> tuple[Regular, Regular]:
-    def spell(spelling: Spelling) -> Regular:
+def _keys_without(layout: Layout, names: tuple[str, ...]) -> tuple[r.Regular, r.Regular]:
+    def spell(spelling: Spelling) -> r.Regular:
         # Different names have no spelling in common, and nothing here is to be compared with anything.
-        excluded = union_of_distinct([spelling.text(name) for name in names])
-        return spelling.body if excluded is EMPTY else without(spelling.body, excluded)
+        excluded = r.union_of_distinct([spelling.text(name) for name in names])
+        return spelling.body if excluded is r.EMPTY else r.without(spelling.body, excluded)
 
     return layout.keys(spell)

@@ -13,20 +13,8 @@ from functools import cache, lru_cache
 from math import gcd, lcm
 
 from constrain.errors import LimitError
+from constrain.grammar import regular as r
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, number_language
-from constrain.grammar.regular import (
-    EMPTY,
-    EPSILON,
-    Regular,
-    byte_range,
-    byte_set,
-    concat,
-    intersect,
-    literal,
-    optional,
-    repeat,
-    union,
-)
 
 MAX_LAST_DIGITS = 12
 """How many last digits may decide about the factors 2 and 5."""
@@ -42,14 +30,14 @@ MAX_COMMON_DIGITS = 5000
 
 _TOO_LARGE = 10**MAX_COMMON_DIGITS
 
-_DIGIT = byte_range(0x30, 0x39)
-_NOT_ZERO = byte_range(0x31, 0x39)
-_SIGN = optional(literal("-"))
-_NATURAL = union(literal("0"), concat(_NOT_ZERO, repeat(_DIGIT)))
-_POINT = optional(literal("."))
-_ANY_DIGITS = repeat(concat(_POINT, _DIGIT))
+_DIGIT = r.byte_range(0x30, 0x39)
+_NOT_ZERO = r.byte_range(0x31, 0x39)
+_SIGN = r.optional(r.literal("-"))
+_NATURAL = r.union(r.literal("0"), r.concat(_NOT_ZERO, r.repeat(_DIGIT)))
+_POINT = r.optional(r.literal("."))
+_ANY_DIGITS = r.repeat(r.concat(_POINT, _DIGIT))
 _SCIENTIFIC_BELOW = 5
-_E = byte_set(b"eE")
+_E = r.byte_set(b"eE")
 
 
 def is_multiple(value: Decimal, divisor: Decimal) -> bool:
@@ -94,42 +82,46 @@ def _scaled(number: Decimal) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def multiples(divisor: Decimal) -> Regular | None:
+def multiples(divisor: Decimal) -> r.Regular | None:
     """The multiples in plain notation, ``-12.50``; None if the automaton would be too large.
 
     Where every integer is a multiple they are also in the scientific notation of programs, and small powers
     of ten have their multiples in it.
     """
     whole, places = _scaled(divisor.normalize())
-    found: list[Regular] = []
+    found: list[r.Regular] = []
     for size in range(places + 1):
         # With fewer digits behind the point than `places`, zeros stand for the others.
         modulus = whole // gcd(whole, 10 ** (places - size))
         digits = _digits(modulus)
         if digits is None:
             return None
-        shape = _NATURAL if size == 0 else concat(_NATURAL, literal("."), repeat(_DIGIT, size, size))
-        tail = EPSILON
+        shape = _NATURAL if size == 0 else r.concat(_NATURAL, r.literal("."), r.repeat(_DIGIT, size, size))
+        tail = r.EPSILON
         if size == places:
-            tail = optional(concat(literal("."), repeat(literal("0"), 1))) if size == 0 else repeat(literal("0"))
-        found.append(concat(_SIGN, shape if digits is _ANY_DIGITS else intersect(shape, digits), tail))
+            tail = (
+                r.optional(r.concat(r.literal("."), r.repeat(r.literal("0"), 1)))
+                if size == 0
+                else r.repeat(r.literal("0"))
+            )
+        found.append(r.concat(_SIGN, shape if digits is _ANY_DIGITS else r.intersect(shape, digits), tail))
     if is_multiple(Decimal(1), divisor):
         found.append(number_language(NumberForm.INTEGRAL))
     if whole == 1:
         for exponent in range(_SCIENTIFIC_BELOW, places + 1):
             rest = places - exponent
             fraction = (
-                optional(concat(literal("."), repeat(_DIGIT, 1, rest), repeat(literal("0"))))
+                r.optional(r.concat(r.literal("."), r.repeat(_DIGIT, 1, rest), r.repeat(r.literal("0"))))
                 if rest
-                else (optional(concat(literal("."), repeat(literal("0"), 1))))
+                else (r.optional(r.concat(r.literal("."), r.repeat(r.literal("0"), 1))))
             )
-            zero = optional(literal("0")) if exponent < 10 else EPSILON
-            found.append(concat(_SIGN, _NOT_ZERO, fraction, _E, literal("-"), zero, literal(str(exponent))))
-    return union(*found)
+            zero = r.optional(r.literal("0")) if exponent < 10 else r.EPSILON
+            found.append(r.concat(_SIGN, _NOT_ZERO, fraction, _E, r.literal("-"), zero, r.literal(str(exponent))))
+    return r.union(*found)
 
 
 @lru_cache(maxsize=256)
-def _digits(modulus: int) -> Regular | None:
+def _digits(modulus: int) -> r.Regular | None:
     """The digit strings of the multiples of ``modulus``, with a point anywhere; None if there are too many cases."""
     twos = fives = 0
     rest = modulus
@@ -152,43 +144,43 @@ def _digits(modulus: int) -> Regular | None:
         if power > 1:
             parts.append(_counting(power))
         factor += 2
-    return intersect(*parts) if parts else _ANY_DIGITS
+    return r.intersect(*parts) if parts else _ANY_DIGITS
 
 
-def _endings(modulus: int, length: int) -> Regular:
+def _endings(modulus: int, length: int) -> r.Regular:
     """Digit strings whose last ``length`` digits make a multiple of ``modulus``, which divides ``10**length``."""
 
     @cache
-    def tail(known: int, left: int) -> Regular:
+    def tail(known: int, left: int) -> r.Regular:
         if left == 0:
-            return EPSILON if known == 0 else EMPTY
+            return r.EPSILON if known == 0 else r.EMPTY
         by_rest: dict[int, list[int]] = {}
         for digit in range(10):
             by_rest.setdefault((known + digit * 10 ** (left - 1)) % modulus, []).append(48 + digit)
-        return union(*(concat(_POINT, byte_set(some), tail(rest, left - 1)) for rest, some in by_rest.items()))
+        return r.union(*(r.concat(_POINT, r.byte_set(some), tail(rest, left - 1)) for rest, some in by_rest.items()))
 
     shorter = [tail(0, size) for size in range(1, length)]
-    return union(concat(_ANY_DIGITS, tail(0, length)), *shorter)
+    return r.union(r.concat(_ANY_DIGITS, tail(0, length)), *shorter)
 
 
 @lru_cache(maxsize=64)
-def _counting(modulus: int) -> Regular:
+def _counting(modulus: int) -> r.Regular:
     """The digit strings of the multiples of ``modulus``, which 2 and 5 do not divide.
 
     Eliminates the states of the automaton of remainders, the method of Brzozowski and McCluskey.
     """
-    edges: dict[int, dict[int, Regular]] = {}
+    edges: dict[int, dict[int, r.Regular]] = {}
     for state in range(modulus):
         row: dict[int, list[int]] = {}
         for digit in range(10):
             row.setdefault((10 * state + digit) % modulus, []).append(48 + digit)
-        edges[state] = {target: concat(_POINT, byte_set(some)) for target, some in row.items()}
+        edges[state] = {target: r.concat(_POINT, r.byte_set(some)) for target, some in row.items()}
     for state in range(modulus - 1, 0, -1):
         out = edges.pop(state)
-        loop = repeat(out.pop(state, EMPTY))
+        loop = r.repeat(out.pop(state, r.EMPTY))
         for source in edges.values():
             into = source.pop(state, None)
             if into is not None:
                 for target, step in out.items():
-                    source[target] = union(source.get(target, EMPTY), concat(into, loop, step))
-    return repeat(edges[0][0])
+                    source[target] = r.union(source.get(target, r.EMPTY), r.concat(into, loop, step))
+    return r.repeat(edges[0][0])

@@ -38,8 +38,6 @@ class Notation:
 
     Attributes
     ----------
-    is_usual : bool
-        Whether numbers of the schema are written as all others are.
     spelling : Spelling
     quotes : tuple of (Regular, Spelling)
         What may stand around a string, each with the spelling between two of it.  The first is ``spelling``.
@@ -61,7 +59,6 @@ class Notation:
     ) -> None:
         self.is_canonical = is_canonical
         self.is_plain = is_plain
-        self.is_usual = not is_canonical and not is_plain
         self.write_strings_in(((_QUOTE, spelling_for(is_canonical, ensure_ascii, numbered, escapes)),))
         self.numbers = {
             NumberForm.ANY: PLAIN_NUMBER if is_plain else ANY_NUMBER,

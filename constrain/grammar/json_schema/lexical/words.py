@@ -11,28 +11,16 @@ import json
 import re
 from functools import cache
 
+from constrain.grammar import regular as r
 from constrain.grammar.json_schema.lexical.notation import all_notations
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.python_literals import PythonNotation
-from constrain.grammar.regular import (
-    EPSILON,
-    ByteSet,
-    Concat,
-    Literal,
-    Regular,
-    Repeat,
-    Union,
-    concat,
-    literal,
-    repeat,
-    union,
-)
 from constrain.grammar.words import Progress, Words, few_strings, next_words
 
 _BLANKS = sum(1 << byte for byte in b" \t\n\r")
 _PUNCTUATION = ("{", "}", "[", "]", ",", ":")
 _QUOTE, _COMMA, _COLON, _ESCAPE = (1 << byte for byte in b'",:\\')
-_POINT = literal(".")
+_POINT = r.literal(".")
 _PLACE = re.compile(r" \(at #[^)]*\)")
 # How deep an expression is looked into, and how much is shown of a long value.
 _DEPTH, _SHOWN = 40, 60
@@ -59,7 +47,7 @@ def describe(progress: Progress) -> Words:
     return Words("the rest of", tuple(_value(value) for value in values if value.endswith(ends)))
 
 
-def _key(progress: Progress, whole: Regular) -> Words:
+def _key(progress: Progress, whole: r.Regular) -> Words:
     kind = "a property name"
     names = few_strings(whole, 1)
     if not names:
@@ -74,9 +62,9 @@ def _key(progress: Progress, whole: Regular) -> Words:
     return Words(kind, (_value(name),))
 
 
-def _scalar(progress: Progress, whole: Regular) -> Words:
-    parts = progress.lexeme.parts if isinstance(progress.lexeme, Concat) else (progress.lexeme,)
-    core = concat(*parts[1:]) if _is_gap(parts[0]) else progress.lexeme
+def _scalar(progress: Progress, whole: r.Regular) -> Words:
+    parts = progress.lexeme.parts if isinstance(progress.lexeme, r.Concat) else (progress.lexeme,)
+    core = r.concat(*parts[1:]) if _is_gap(parts[0]) else progress.lexeme
     is_string = _ends_in_quote(whole)
     name = _kinds().get(core, "")
     if not name and progress.name.startswith("a string with"):
@@ -98,7 +86,7 @@ def _scalar(progress: Progress, whole: Regular) -> Words:
 
 
 @cache
-def _kinds() -> dict[Regular, str]:
+def _kinds() -> dict[r.Regular, str]:
     """What the languages of scalars are called of which nothing more is demanded."""
     every = all_notations()
     return {
@@ -120,71 +108,71 @@ def _value(data: bytes) -> str:
     return text
 
 
-def _last_bytes(whole: Regular) -> bytes:
+def _last_bytes(whole: r.Regular) -> bytes:
     """The literal that a language ends with."""
-    end = whole.parts[-1] if isinstance(whole, Concat) else whole
-    return end.data if isinstance(end, Literal) else b""
+    end = whole.parts[-1] if isinstance(whole, r.Concat) else whole
+    return end.data if isinstance(end, r.Literal) else b""
 
 
-def _ends_in_quote(whole: Regular) -> bool:
+def _ends_in_quote(whole: r.Regular) -> bool:
     """Whether all texts of a language end in a quote, of one kind or another."""
-    end = whole.parts[-1] if isinstance(whole, Concat) else whole
-    if isinstance(end, Union):
+    end = whole.parts[-1] if isinstance(whole, r.Concat) else whole
+    if isinstance(end, r.Union):
         return all(map(_ends_in_quote, end.parts))
-    return isinstance(end, Literal) and end.data.endswith((b'"', b"'"))
+    return isinstance(end, r.Literal) and end.data.endswith((b'"', b"'"))
 
 
-def _is_gap(part: Regular) -> bool:
+def _is_gap(part: r.Regular) -> bool:
     """Whether a part is optional white space."""
-    if isinstance(part, Union):
+    if isinstance(part, r.Union):
         return any(map(_is_gap, part.parts)) and all(map(_is_blank, part.parts))
-    return isinstance(part, Repeat) and part.low == 0 and _is_blank(part)
+    return isinstance(part, r.Repeat) and part.low == 0 and _is_blank(part)
 
 
-def _is_blank(part: Regular) -> bool:
-    if isinstance(part, (Concat, Union)):
+def _is_blank(part: r.Regular) -> bool:
+    if isinstance(part, (r.Concat, r.Union)):
         return all(map(_is_blank, part.parts))
-    if isinstance(part, Repeat):
+    if isinstance(part, r.Repeat):
         return _is_blank(part.item)
-    if isinstance(part, Literal):
+    if isinstance(part, r.Literal):
         return not part.data.strip(b" \t\n\r")
-    return part is EPSILON or (isinstance(part, ByteSet) and not part.bits & ~_BLANKS)
+    return part is r.EPSILON or (isinstance(part, r.ByteSet) and not part.bits & ~_BLANKS)
 
 
-def _is_zero_fraction(part: Repeat) -> bool:
+def _is_zero_fraction(part: r.Repeat) -> bool:
     """Whether it is the ``.0`` that may follow a whole number."""
     item = part.item
-    return part.low == 0 and isinstance(item, Concat) and item.parts[0] == _POINT and len(item.parts) == 2
+    return part.low == 0 and isinstance(item, r.Concat) and item.parts[0] == _POINT and len(item.parts) == 2
 
 
 class _Plain:
     """Languages without white space between tokens, and without second spellings: escapes, fractions of zero."""
 
     def __init__(self) -> None:
-        self._done: dict[int, Regular] = {}
+        self._done: dict[int, r.Regular] = {}
 
-    def of(self, language: Regular, depth: int = _DEPTH) -> Regular:
+    def of(self, language: r.Regular, depth: int = _DEPTH) -> r.Regular:
         # Expressions share parts, and each is looked at once; ids are those of parts that the lexeme keeps alive.
         done = self._done.get(id(language))
         if done is None and depth:
             done = self._done[id(language)] = self._new(language, depth - 1)
         return done or language
 
-    def _new(self, language: Regular, depth: int) -> Regular:
-        if isinstance(language, Concat):
-            return concat(*(self.of(part, depth) for part in language.parts))
-        if isinstance(language, Union):
+    def _new(self, language: r.Regular, depth: int) -> r.Regular:
+        if isinstance(language, r.Concat):
+            return r.concat(*(self.of(part, depth) for part in language.parts))
+        if isinstance(language, r.Union):
             if _is_gap(language):
-                return EPSILON
+                return r.EPSILON
             raw = [part for part in language.parts if not _is_escape(part)]
-            return union(*(self.of(part, depth) for part in raw or language.parts))
-        if isinstance(language, Repeat):
+            return r.union(*(self.of(part, depth) for part in raw or language.parts))
+        if isinstance(language, r.Repeat):
             item = self.of(language.item, depth)
             dispensable = _is_gap(language) or _is_zero_fraction(language)
-            return EPSILON if dispensable else repeat(item, language.low, language.high)
+            return r.EPSILON if dispensable else r.repeat(item, language.low, language.high)
         return language
 
 
-def _is_escape(part: Regular) -> bool:
-    head = part.parts[0] if isinstance(part, Concat) else part
-    return isinstance(head, Literal) and head.data.startswith(b"\\")
+def _is_escape(part: r.Regular) -> bool:
+    head = part.parts[0] if isinstance(part, r.Concat) else part
+    return isinstance(head, r.Literal) and head.data.startswith(b"\\")

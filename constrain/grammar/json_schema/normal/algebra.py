@@ -7,29 +7,16 @@ from collections.abc import Callable, Iterable
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, some
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.complement import complement_node
 from constrain.grammar.json_schema.normal.intersect import Probe, intersect_nodes, is_any, member
-from constrain.grammar.json_schema.normal.nodes import (
-    ANY,
-    ArrayNode,
-    BooleanNode,
-    Conflict,
-    Node,
-    Normal,
-    NullNode,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    Term,
-    text_of,
-)
 from constrain.limits import spend
 
 # Each anyOf that stands beside another multiplies the nodes.
 MAX_NODES = 10_000
 """How many alternatives one schema may have."""
 
-Nodes = dict[str, list[Node]]
+Nodes = dict[str, list[n.Node]]
 """Nodes by their type."""
 
 
@@ -67,101 +54,104 @@ class Budget:
             )
 
 
-def intersect(left: Normal, right: Normal, pointer: str, budget: Budget) -> Normal:
+def intersect(left: n.Normal, right: n.Normal, pointer: str, budget: Budget) -> n.Normal:
     """What both allow."""
-    if left is ANY:
+    if left is n.ANY:
         return right
-    if right is ANY or not left.nodes:
+    if right is n.ANY or not left.nodes:
         return left
     if not right.nodes:
         return right
-    if min(len(left.nodes), len(right.nodes)) > len(ANY.nodes) and len(left.nodes) * len(right.nodes) > MAX_NODES * 10:
+    if (
+        min(len(left.nodes), len(right.nodes)) > len(n.ANY.nodes)
+        and len(left.nodes) * len(right.nodes) > MAX_NODES * 10
+    ):
         raise LimitError(f"too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})", pointer)
     if len(left.nodes) > 1 and len(right.nodes) > 1:
         left, right = _with_fewer_strings(left, right)
-    nodes: list[Node] = []
-    conflicts: list[Conflict] = []
+    nodes: list[n.Node] = []
+    conflicts: list[n.Conflict] = []
     for first in left.nodes:
         for second in right.nodes:
             # What two types have in common is nothing, and no news unless there is nothing else.
             if first.kind == second.kind:
                 budget.spend(_cost(first, second), pointer)
                 both = intersect_nodes(first, second, budget.probe)
-                if isinstance(both, Conflict):
+                if isinstance(both, n.Conflict):
                     conflicts.append(both)
                 else:
                     nodes.append(both)
     if nodes:
-        return Normal(distinct(nodes, pointer))
+        return n.Normal(distinct(nodes, pointer))
     if not conflicts:
         where = right.typed_by or right.nodes[0].pointer
         first_kinds = f"{_kinds(left)} (at {left.typed_by or left.nodes[0].pointer})"
-        return Normal((), Conflict(f"{first_kinds} contradicts {_kinds(right)} (at {where})", where))
-    return Normal((), conflicts[0])
+        return n.Normal((), n.Conflict(f"{first_kinds} contradicts {_kinds(right)} (at {where})", where))
+    return n.Normal((), conflicts[0])
 
 
-def _cost(left: Node, right: Node) -> int:
+def _cost(left: n.Node, right: n.Node) -> int:
     """How much work a pair of nodes is."""
     if getattr(left, "constant", None) is not None or getattr(right, "constant", None) is not None:
         # Values of a list are many, but each is either one of a type or is not.
         for node in (left, right):
-            if isinstance(node, (ArrayNode, ObjectNode)) and is_any(node):
+            if isinstance(node, (n.ArrayNode, n.ObjectNode)) and is_any(node):
                 return 0
-    if isinstance(left, ObjectNode) and isinstance(right, ObjectNode):
+    if isinstance(left, n.ObjectNode) and isinstance(right, n.ObjectNode):
         return 1 + (len(left.properties) + len(right.properties)) // 4
     return 1
 
 
-def merge(branches: Iterable[Normal], keyword: str, pointer: str) -> Normal:
+def merge(branches: Iterable[n.Normal], keyword: str, pointer: str) -> n.Normal:
     """What any of the branches allows."""
-    nodes: dict[Node, None] = {}
+    nodes: dict[n.Node, None] = {}
     conflicts = []
     for normal in branches:
         nodes.update(dict.fromkeys(normal.nodes))
         if normal.conflict is not None:
             conflicts.append(normal.conflict)
     if nodes:
-        return Normal(distinct(_fewer_strings(list(nodes)), pointer))
+        return n.Normal(distinct(_fewer_strings(list(nodes)), pointer))
     reason = "; ".join(f"{conflict.reason} (at {conflict.pointer})" for conflict in conflicts[:3])
-    return Normal((), Conflict(f"no branch of {keyword} can be satisfied: {reason}", f"{pointer}/{keyword}"))
+    return n.Normal((), n.Conflict(f"no branch of {keyword} can be satisfied: {reason}", f"{pointer}/{keyword}"))
 
 
 # So many alternatives for strings are written as they are; more become one set.
 _MAX_STRINGS = 6
 
 
-def _with_fewer_strings(left: Normal, right: Normal) -> tuple[Normal, Normal]:
+def _with_fewer_strings(left: n.Normal, right: n.Normal) -> tuple[n.Normal, n.Normal]:
     """The same two schemas, with one node for strings where there would be many in their intersection."""
-    counts = [sum(isinstance(node, StringNode) for node in normal.nodes) for normal in (left, right)]
+    counts = [sum(isinstance(node, n.StringNode) for node in normal.nodes) for normal in (left, right)]
     if min(counts) < 2 or counts[0] * counts[1] <= _MAX_STRINGS:
         return left, right
-    return Normal(tuple(_fewer_strings(list(left.nodes), 1))), Normal(tuple(_fewer_strings(list(right.nodes), 1)))
+    return n.Normal(tuple(_fewer_strings(list(left.nodes), 1))), n.Normal(tuple(_fewer_strings(list(right.nodes), 1)))
 
 
-def _fewer_strings(nodes: list[Node], limit: int = _MAX_STRINGS) -> list[Node]:
+def _fewer_strings(nodes: list[n.Node], limit: int = _MAX_STRINGS) -> list[n.Node]:
     """The same with all strings that are listed in one node, and with one node for all others if there are many."""
-    listed = [node for node in nodes if isinstance(node, StringNode) and node.values is not None]
+    listed = [node for node in nodes if isinstance(node, n.StringNode) and node.values is not None]
     if len(listed) > 1:
         values = dict.fromkeys(value for node in listed for value in node.values or ())
-        whole: StringNode | None = StringNode(listed[0].pointer, values=tuple(values))
-        rest: list[Node] = []
+        whole: n.StringNode | None = n.StringNode(listed[0].pointer, values=tuple(values))
+        rest: list[n.Node] = []
         for node in nodes:
-            if not isinstance(node, StringNode) or node.values is None:
+            if not isinstance(node, n.StringNode) or node.values is None:
                 rest.append(node)
             elif whole is not None:
                 rest.append(whole)
                 whole = None
         nodes = rest
-    others = [node for node in nodes if isinstance(node, StringNode) and node.values is None]
+    others = [node for node in nodes if isinstance(node, n.StringNode) and node.values is None]
     if len(others) > limit:
-        text = some(*map(text_of, others))
-        terms = () if text == ALL_TEXTS else (Term(text, others[0].pointer),)
-        union = StringNode(others[0].pointer, terms=terms)
-        nodes = [union, *(node for node in nodes if not isinstance(node, StringNode) or node.values is not None)]
+        text = some(*map(n.text_of, others))
+        terms = () if text == ALL_TEXTS else (n.Term(text, others[0].pointer),)
+        union = n.StringNode(others[0].pointer, terms=terms)
+        nodes = [union, *(node for node in nodes if not isinstance(node, n.StringNode) or node.values is not None)]
     return nodes
 
 
-def by_kind(normal: Normal) -> Nodes:
+def by_kind(normal: n.Normal) -> Nodes:
     """The nodes of each type."""
     kinds: Nodes = {}
     for node in normal.nodes:
@@ -169,7 +159,7 @@ def by_kind(normal: Normal) -> Nodes:
     return kinds
 
 
-def listed_values(normal: Normal, choice: Callable[[ObjectNode], Normal | None]) -> frozenset[object] | None:
+def listed_values(normal: n.Normal, choice: Callable[[n.ObjectNode], n.Normal | None]) -> frozenset[object] | None:
     """The values of a schema that lists them, as keys; None if it does not.
 
     Schemas without a common key have no value in common.  ``choice`` gives the scalars that one property may be, the
@@ -177,15 +167,15 @@ def listed_values(normal: Normal, choice: Callable[[ObjectNode], Normal | None])
     """
     keys: list[object] = []
     for node in normal.nodes:
-        if isinstance(node, NullNode):
+        if isinstance(node, n.NullNode):
             keys.append(None)
-        elif isinstance(node, ObjectNode):
+        elif isinstance(node, n.ObjectNode):
             chosen = choice(node)
             inner = None if chosen is None else listed_values(chosen, choice)
             if inner is None:
                 return None
             keys += [("object", key) for key in inner]
-        elif isinstance(node, (StringNode, NumberNode, BooleanNode)) and node.values is not None:
+        elif isinstance(node, (n.StringNode, n.NumberNode, n.BooleanNode)) and node.values is not None:
             keys += [(node.kind, value) for value in node.values]
         else:
             return None
@@ -193,47 +183,47 @@ def listed_values(normal: Normal, choice: Callable[[ObjectNode], Normal | None])
 
 
 def subtract(
-    left: Normal, right: Normal, outside: Callable[[], Normal], pointer: str, excluded: str, budget: Budget
-) -> Normal:
+    left: n.Normal, right: n.Normal, outside: Callable[[], n.Normal], pointer: str, excluded: str, budget: Budget
+) -> n.Normal:
     """What ``left`` allows and ``right`` does not; ``outside`` makes the complement of ``right``, if it is needed.
 
     ``pointer`` is the place of the subtraction, ``excluded`` that of what is taken away.
     """
     kinds = by_kind(right)
-    untouched: list[Node] = []
-    touched: list[Node] = []
+    untouched: list[n.Node] = []
+    touched: list[n.Node] = []
     for node in left.nodes:
         others = kinds.get(node.kind, ())
         budget.spend(len(others), pointer)
-        if all(isinstance(intersect_nodes(node, other, budget.probe), Conflict) for other in others):
+        if all(isinstance(intersect_nodes(node, other, budget.probe), n.Conflict) for other in others):
             untouched.append(node)
         else:
             touched.append(node)
     if not touched:
         return left
     allowed = outside()
-    rest = intersect(Normal(tuple(touched)), allowed, pointer, budget)
+    rest = intersect(n.Normal(tuple(touched)), allowed, pointer, budget)
     nodes = untouched + list(rest.nodes)
     if nodes:
-        return Normal(distinct(nodes, pointer))
+        return n.Normal(distinct(nodes, pointer))
     first = touched[0]
     if rest.conflict is not None and any(node.kind == first.kind for node in allowed.nodes):
         return rest
-    return Normal((), all_excluded(left, first, excluded))
+    return n.Normal((), all_excluded(left, first, excluded))
 
 
-def all_excluded(normal: Normal, node: Node, excluded: str) -> Conflict:
+def all_excluded(normal: n.Normal, node: n.Node, excluded: str) -> n.Conflict:
     """Why nothing is left of a schema, such as this node of it: what the pointer ``excluded`` names took it away."""
     article = "an" if node.kind in ("object", "array") else "a"
-    what = f"{article} {node.kind} (at {node.pointer})" if len(normal.nodes) < len(ANY.nodes) else "every value"
-    return Conflict(f"{what} is excluded (by {excluded})", excluded)
+    what = f"{article} {node.kind} (at {node.pointer})" if len(normal.nodes) < len(n.ANY.nodes) else "every value"
+    return n.Conflict(f"{what} is excluded (by {excluded})", excluded)
 
 
-def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:
+def complement(normal: n.Normal, pointer: str, budget: Budget) -> n.Normal:
     """What a schema does not allow: the complements of its alternatives, intersected type by type."""
     kinds = by_kind(normal)
-    out: list[Node] = []
-    for whole in ANY.nodes:
+    out: list[n.Node] = []
+    for whole in n.ANY.nodes:
         rest = [whole]
         for other in kinds.get(whole.kind, ()):
             rest = [part for one in rest for part in _subtract_node(one, other, pointer, budget)]
@@ -241,38 +231,38 @@ def complement(normal: Normal, pointer: str, budget: Budget) -> Normal:
                 rest = list(distinct(rest, pointer))
         out += rest
     if out:
-        return Normal(tuple(out))
-    return Normal((), Conflict("everything is allowed by what is excluded here", pointer))
+        return n.Normal(tuple(out))
+    return n.Normal((), n.Conflict("everything is allowed by what is excluded here", pointer))
 
 
-def _subtract_node(node: Node, other: Node, pointer: str, budget: Budget) -> list[Node]:
+def _subtract_node(node: n.Node, other: n.Node, pointer: str, budget: Budget) -> list[n.Node]:
     budget.spend(_cost(node, other), pointer)
-    if isinstance(intersect_nodes(node, other, budget.probe), Conflict):
+    if isinstance(intersect_nodes(node, other, budget.probe), n.Conflict):
         return [node]
     found = []
     for part in complement_node(other, budget.refuse, budget.is_choice):
         budget.spend(_cost(node, part), pointer)
         both = intersect_nodes(node, part, budget.probe)
-        if not isinstance(both, Conflict):
+        if not isinstance(both, n.Conflict):
             found.append(both)
     return found
 
 
-def _kinds(normal: Normal) -> str:
+def _kinds(normal: n.Normal) -> str:
     return "type " + " or ".join(dict.fromkeys(node.kind for node in normal.nodes))
 
 
-def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
+def distinct(nodes: list[n.Node], pointer: str) -> tuple[n.Node, ...]:
     """Each alternative once, without those that are part of another one."""
     if len(nodes) > MAX_NODES and sum(getattr(node, "constant", None) is None for node in nodes) > MAX_NODES:
         raise LimitError(f"more than {MAX_NODES} alternatives", pointer)
     if len(nodes) < 2:
         return tuple(nodes)
-    unique: dict[object, Node] = {}
+    unique: dict[object, n.Node] = {}
     for node in nodes:
         unique.setdefault(content(node), node)
     kept = list(unique.values())
-    objects = [node for node in kept if isinstance(node, ObjectNode)]
+    objects = [node for node in kept if isinstance(node, n.ObjectNode)]
     if not 1 < len(objects) <= _MAX_COMPARED:
         return tuple(kept)
     drop = _demanding_more(objects)
@@ -283,12 +273,12 @@ def distinct(nodes: list[Node], pointer: str) -> tuple[Node, ...]:
 _MAX_COMPARED = 400
 
 
-def _demanding_more(objects: list[ObjectNode]) -> set[ObjectNode]:
+def _demanding_more(objects: list[n.ObjectNode]) -> set[n.ObjectNode]:
     """Those that demand all that another one does, and so are part of it; maybe not all of them."""
     # All demands of one object are bits of one integer, so that two objects are compared by one operation.
     bits: dict[object, int] = {}
     names = list(dict.fromkeys(name for node in objects for name in node.properties))
-    masks: list[tuple[int, ObjectNode]] = []
+    masks: list[tuple[int, n.ObjectNode]] = []
     for node in objects:
         demands: list[object] = [("required", name) for name in node.required]
         demands += node.additional
@@ -302,8 +292,8 @@ def _demanding_more(objects: list[ObjectNode]) -> set[ObjectNode]:
             mask |= bits.setdefault(demand, 1 << len(bits))
         masks.append((mask, node))
     masks.sort(key=lambda one: one[0].bit_count())
-    kept: list[tuple[int, ObjectNode]] = []
-    drop: set[ObjectNode] = set()
+    kept: list[tuple[int, n.ObjectNode]] = []
+    drop: set[n.ObjectNode] = set()
     for mask, node in masks:
         outside = ~mask
         for other_mask, other in kept:
@@ -315,7 +305,7 @@ def _demanding_more(objects: list[ObjectNode]) -> set[ObjectNode]:
     return drop
 
 
-def _counts_include(mine: ObjectNode, theirs: ObjectNode) -> bool:
+def _counts_include(mine: n.ObjectNode, theirs: n.ObjectNode) -> bool:
     """Whether the numbers of members that ``mine`` allows are allowed by ``theirs`` too, and both saw the same."""
     if mine.seen != theirs.seen:
         return False
@@ -324,29 +314,29 @@ def _counts_include(mine: ObjectNode, theirs: ObjectNode) -> bool:
     return theirs.high is None or (mine.high is not None and mine.high.value <= theirs.high.value)
 
 
-def content(node: Node) -> object:
+def content(node: n.Node) -> object:
     """What makes two nodes the same, but for where they come from."""
-    if isinstance(node, StringNode):
+    if isinstance(node, n.StringNode):
         terms = tuple(term.text for term in node.terms)
-        return StringNode, node.low and node.low.value, node.high and node.high.value, terms, node.values
-    if isinstance(node, ObjectNode):
+        return n.StringNode, node.low and node.low.value, node.high and node.high.value, terms, node.values
+    if isinstance(node, n.ObjectNode):
         low, high = node.low and node.low.value, node.high and node.high.value
         members = tuple(node.properties.items())
         return (
-            *(ObjectNode, members, tuple(node.required), node.additional, node.rules, node.some),
+            *(n.ObjectNode, members, tuple(node.required), node.additional, node.rules, node.some),
             *(low, high, node.seen),
         )
-    if isinstance(node, ArrayNode):
+    if isinstance(node, n.ArrayNode):
         low, high = node.low and node.low.value, node.high and node.high.value
         return (
-            *(ArrayNode, node.prefix, node.items, low, high, node.contains, node.unique is None),
+            *(n.ArrayNode, node.prefix, node.items, low, high, node.contains, node.unique is None),
             node.repeated is None,
             *(node.seen, node.seen_contains),
         )
-    if isinstance(node, NumberNode):
+    if isinstance(node, n.NumberNode):
         bounds = tuple(bound and (bound.value, bound.is_open) for bound in (node.low, node.high))
         return (
-            *(NumberNode, node.form, bounds, node.values, node.excluded, tuple(each.value for each in node.divisors)),
+            *(n.NumberNode, node.form, bounds, node.values, node.excluded, tuple(each.value for each in node.divisors)),
             *(tuple(each.value for each in node.not_divisors), node.has_fraction),
         )
-    return (BooleanNode, node.values) if isinstance(node, BooleanNode) else NullNode
+    return (n.BooleanNode, node.values) if isinstance(node, n.BooleanNode) else n.NullNode

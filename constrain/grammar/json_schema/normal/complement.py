@@ -9,21 +9,7 @@ from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.places import Handle, Never, negate
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, NO_TEXTS, Format, Words, every, is_regular, without
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    BooleanNode,
-    Bound,
-    Contains,
-    Count,
-    Divisor,
-    KeyRule,
-    Node,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    Term,
-    text_of,
-)
+from constrain.grammar.json_schema.normal import nodes as n
 
 MAX_PREFIX = 300
 """How many items with schemas of their own an array may have that is excluded: each makes an alternative."""
@@ -36,19 +22,19 @@ IsChoice = Callable[[Handle], bool]
 """Whether a schema allows but a few scalar values, as a property does that tells kinds of objects apart."""
 
 
-def complement_node(node: Node, refuse: Refuse, is_choice: IsChoice) -> list[Node]:
+def complement_node(node: n.Node, refuse: Refuse, is_choice: IsChoice) -> list[n.Node]:
     """The values of the node's type that it does not describe: those that violate one of its assertions."""
-    if isinstance(node, StringNode):
+    if isinstance(node, n.StringNode):
         return _strings(node, refuse)
-    if isinstance(node, ObjectNode):
+    if isinstance(node, n.ObjectNode):
         return _objects(node, is_choice)
-    if isinstance(node, NumberNode):
+    if isinstance(node, n.NumberNode):
         return _numbers(node)
-    if isinstance(node, ArrayNode):
+    if isinstance(node, n.ArrayNode):
         return _arrays(node)
-    if isinstance(node, BooleanNode):
+    if isinstance(node, n.BooleanNode):
         rest = tuple(value for value in (False, True) if value not in node.values)
-        return [BooleanNode(node.pointer, rest)] if rest else []
+        return [n.BooleanNode(node.pointer, rest)] if rest else []
     return []
 
 
@@ -59,119 +45,119 @@ _MAX_SPLIT = 3
 _PARTS = frozenset((Format("regex"),))
 
 
-def _strings(node: StringNode, refuse: Refuse) -> list[Node]:
+def _strings(node: n.StringNode, refuse: Refuse) -> list[n.Node]:
     pointer = node.pointer
     if node.values is not None:
-        return [StringNode(pointer, terms=(Term(without(Words(frozenset(node.values))), pointer),))]
-    out: list[Node] = []
+        return [n.StringNode(pointer, terms=(n.Term(without(Words(frozenset(node.values))), pointer),))]
+    out: list[n.Node] = []
     if len(node.terms) + (node.low is not None) + (node.high is not None) > _MAX_SPLIT:
         # Sets of strings have complements of their own, so one alternative would always do.
         for term in node.terms:
             _check_complement(term, refuse)
-        if not is_regular(text_of(node)):
-            return [StringNode(pointer)]
-        return [StringNode(pointer, terms=(Term(without(text_of(node)), pointer),))]
+        if not is_regular(n.text_of(node)):
+            return [n.StringNode(pointer)]
+        return [n.StringNode(pointer, terms=(n.Term(without(n.text_of(node)), pointer),))]
     if node.low is not None and node.low.value > 0:
-        out.append(StringNode(pointer, high=Count(node.low.value - 1, node.low.pointer)))
+        out.append(n.StringNode(pointer, high=n.Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
-        out.append(StringNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
+        out.append(n.StringNode(pointer, low=n.Count(node.high.value + 1, node.high.pointer)))
     for term in node.terms:
         _check_complement(term, refuse)
         text = without(term.text) if is_regular(term.text) else ALL_TEXTS
         if text == NO_TEXTS:
             continue
         if isinstance(text, Words):
-            out.append(StringNode(pointer, values=tuple(sorted(text.values))))
+            out.append(n.StringNode(pointer, values=tuple(sorted(text.values))))
         else:
-            out.append(StringNode(pointer, terms=(Term(text, term.pointer),)))
+            out.append(n.StringNode(pointer, terms=(n.Term(text, term.pointer),)))
     return out
 
 
-def _check_complement(term: Term, refuse: Refuse) -> None:
+def _check_complement(term: n.Term, refuse: Refuse) -> None:
     if term.text in _PARTS or not is_regular(term.text):
         refuse(f"the complement of {term.text} is not supported", term.pointer)
 
 
-def _numbers(node: NumberNode) -> list[Node]:
+def _numbers(node: n.NumberNode) -> list[n.Node]:
     pointer = node.pointer
-    out: list[Node] = []
+    out: list[n.Node] = []
     if node.values is not None:
-        out.append(NumberNode(pointer, excluded=node.values))
+        out.append(n.NumberNode(pointer, excluded=node.values))
     if node.low is not None:
-        out.append(NumberNode(pointer, high=Bound(node.low.value, not node.low.is_open, node.low.pointer)))
+        out.append(n.NumberNode(pointer, high=n.Bound(node.low.value, not node.low.is_open, node.low.pointer)))
     if node.high is not None:
-        out.append(NumberNode(pointer, low=Bound(node.high.value, not node.high.is_open, node.high.pointer)))
+        out.append(n.NumberNode(pointer, low=n.Bound(node.high.value, not node.high.is_open, node.high.pointer)))
     if node.form is NumberForm.INTEGRAL:
-        out.append(NumberNode(pointer, not_divisors=(Divisor(Decimal(1), pointer),)))
+        out.append(n.NumberNode(pointer, not_divisors=(n.Divisor(Decimal(1), pointer),)))
     elif node.form is NumberForm.NO_FRACTION:
-        out.append(NumberNode(pointer, has_fraction=True))
+        out.append(n.NumberNode(pointer, has_fraction=True))
     if node.has_fraction:
-        out.append(NumberNode(pointer, NumberForm.NO_FRACTION))
+        out.append(n.NumberNode(pointer, NumberForm.NO_FRACTION))
     if node.excluded:
-        out.append(NumberNode(pointer, values=node.excluded))
-    out += [NumberNode(pointer, not_divisors=(divisor,)) for divisor in node.divisors]
-    out += [NumberNode(pointer, divisors=(divisor,)) for divisor in node.not_divisors]
+        out.append(n.NumberNode(pointer, values=node.excluded))
+    out += [n.NumberNode(pointer, not_divisors=(divisor,)) for divisor in node.divisors]
+    out += [n.NumberNode(pointer, divisors=(divisor,)) for divisor in node.not_divisors]
     return out
 
 
-def _arrays(node: ArrayNode) -> list[Node]:
+def _arrays(node: n.ArrayNode) -> list[n.Node]:
     pointer = node.pointer
-    out: list[Node] = []
+    out: list[n.Node] = []
     if node.low is not None and node.low.value > 0:
-        out.append(ArrayNode(pointer, high=Count(node.low.value - 1, node.low.pointer)))
+        out.append(n.ArrayNode(pointer, high=n.Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
-        out.append(ArrayNode(pointer, low=Count(node.high.value + 1, node.high.pointer)))
+        out.append(n.ArrayNode(pointer, low=n.Count(node.high.value + 1, node.high.pointer)))
     if len(node.prefix) > MAX_PREFIX:
         raise LimitError(f"the complement of more than {MAX_PREFIX} items, each with a schema of its own", pointer)
     for index, handle in enumerate(node.prefix):
         if handle:
             # Below the least length, an array that is too short to have the item is wrong as well.
-            there = None if node.low is not None and index < node.low.value else Count(index + 1, pointer)
-            out.append(ArrayNode(pointer, (*[()] * index, negate(handle)), low=there))
+            there = None if node.low is not None and index < node.low.value else n.Count(index + 1, pointer)
+            out.append(n.ArrayNode(pointer, (*[()] * index, negate(handle)), low=there))
     if node.items:
-        exists = Contains(negate(node.items), len(node.prefix), 1, None, pointer)
-        out.append(ArrayNode(pointer, contains=(exists,)))
+        exists = n.Contains(negate(node.items), len(node.prefix), 1, None, pointer)
+        out.append(n.ArrayNode(pointer, contains=(exists,)))
     for each in node.contains:
         if each.low > 0:
-            out.append(ArrayNode(pointer, contains=(each._replace(low=0, high=each.low - 1),)))
+            out.append(n.ArrayNode(pointer, contains=(each._replace(low=0, high=each.low - 1),)))
         if each.high is not None:
-            out.append(ArrayNode(pointer, contains=(each._replace(low=each.high + 1, high=None),)))
+            out.append(n.ArrayNode(pointer, contains=(each._replace(low=each.high + 1, high=None),)))
     if node.unique is not None:
-        out.append(ArrayNode(pointer, repeated=node.unique))
+        out.append(n.ArrayNode(pointer, repeated=node.unique))
     if node.repeated is not None:
-        out.append(ArrayNode(pointer, unique=node.repeated))
+        out.append(n.ArrayNode(pointer, unique=node.repeated))
     return out
 
 
-def _objects(node: ObjectNode, is_choice: IsChoice) -> list[Node]:
+def _objects(node: n.ObjectNode, is_choice: IsChoice) -> list[n.Node]:
     pointer = node.pointer
-    out: list[ObjectNode] = []
+    out: list[n.ObjectNode] = []
     kind = _kind(node, is_choice)
     for name, where in node.required.items():
         # Missing, or there with a wrong value: that is one alternative, a property that is optional.
         handle = node.properties.get(name)
         wrong = negate(handle) if handle else Never(where, "this schema excludes the property").handle
-        out.append(ObjectNode(pointer, {name: wrong}, {}))
+        out.append(n.ObjectNode(pointer, {name: wrong}, {}))
     for name, handle in node.properties.items():
         if handle and name not in node.required:
-            out.append(ObjectNode(pointer, {name: negate(handle)}, {name: handle[0].pointer}))
+            out.append(n.ObjectNode(pointer, {name: negate(handle)}, {name: handle[0].pointer}))
     unnamed = without(Words(frozenset(node.properties)))
     if node.additional:
-        out.append(ObjectNode(pointer, {}, {}, some=(KeyRule(unnamed, negate(node.additional)),)))
+        out.append(n.ObjectNode(pointer, {}, {}, some=(n.KeyRule(unnamed, negate(node.additional)),)))
     for rule in node.rules:
         if rule.value and isinstance(rule.keys, Words) and len(rule.keys.values) == 1:
             # A pattern that matches just one name is a property.
             (name,) = rule.keys.values
             if name not in node.properties:
-                out.append(ObjectNode(pointer, {name: negate(rule.value)}, {name: rule.value[0].pointer}))
+                out.append(n.ObjectNode(pointer, {name: negate(rule.value)}, {name: rule.value[0].pointer}))
         elif rule.value:
-            demand = KeyRule(every(unnamed, rule.keys), negate(rule.value))
-            out.append(ObjectNode(pointer, {}, {}, some=(demand,)))
-    out += [ObjectNode(pointer, {}, {}, rules=(KeyRule(rule.keys, negate(rule.value)),)) for rule in node.some]
+            demand = n.KeyRule(every(unnamed, rule.keys), negate(rule.value))
+            out.append(n.ObjectNode(pointer, {}, {}, some=(demand,)))
+    out += [n.ObjectNode(pointer, {}, {}, rules=(n.KeyRule(rule.keys, negate(rule.value)),)) for rule in node.some]
     if node.low is not None and node.low.value > 0:
-        out.append(ObjectNode(pointer, {}, {}, high=Count(node.low.value - 1, node.low.pointer)))
+        out.append(n.ObjectNode(pointer, {}, {}, high=n.Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
-        out.append(ObjectNode(pointer, {}, {}, low=Count(node.high.value + 1, node.high.pointer)))
+        out.append(n.ObjectNode(pointer, {}, {}, low=n.Count(node.high.value + 1, node.high.pointer)))
     if kind is not None:
         # Objects of another kind are one alternative, so the rest need only be of this kind: they have nothing in
         # common with further kinds that are excluded as well.
@@ -183,7 +169,7 @@ def _objects(node: ObjectNode, is_choice: IsChoice) -> list[Node]:
     return list(out)
 
 
-def _kind(node: ObjectNode, is_choice: IsChoice) -> str | None:
+def _kind(node: n.ObjectNode, is_choice: IsChoice) -> str | None:
     """The property that tells which kind of object this is, if there is one."""
     if len(node.properties) < 2:
         return None

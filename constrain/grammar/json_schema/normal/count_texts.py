@@ -6,8 +6,8 @@ those: a state is one of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 
 from constrain.errors import LimitError
 from constrain.grammar import utf8
@@ -259,7 +259,7 @@ class _Combination:
     def _is_alive(self, state: _State) -> bool:
         return _DEAD not in state and all(self._goes_on(text, state) for text in self._choices)
 
-    def _successors_by(self, state: _State, classes: Sequence[bytes]) -> Iterator[tuple[_State, int]]:
+    def _successors_by(self, classes: Sequence[bytes], state: _State) -> Iterator[tuple[_State, int]]:
         """The same by some classes of bytes only."""
         for alike in classes:
             byte = alike[0]
@@ -289,46 +289,21 @@ class _Combination:
         # Mostly there are so many that a few lengths are enough, and even those of common characters.
         if self.has_many(self.start, most, limit // 400):
             return most
-        found = self._count(most, limit // 8, None)
-        return self._count(most, limit // 2, self._alive(limit // 2)) if found is None else found
+        price = len(self._classes)
+        found = _count(self.start, most, limit // 8, price, self._ends, self._successors)
+        if found is not None:
+            return found
+        alive = self._alive(limit // 2)
+
+        def living(state: _State) -> Iterable[tuple[_State, int]]:
+            return [each for each in self._successors(state) if alive is None or each[0] in alive]
+
+        return _count(self.start, most, limit // 2, price, self._ends, living)
 
     def has_many(self, state: _State, most: int, limit: int) -> bool:
         """Whether ``most`` strings go on from a state by common bytes; False if ``limit`` steps do not tell."""
         common = sorted((each for each in self._classes if each[0] < 0x80), key=len, reverse=True)[:_COMMON_CLASSES]
-        found, layer = 0, {state: 1}
-        while layer:
-            found += sum(number for each, number in layer.items() if self._ends(each))
-            if found >= most:
-                return True
-            following: dict[_State, int] = {}
-            for each, number in layer.items():
-                limit -= len(common)
-                if limit <= 0:
-                    return False
-                for then, ways in self._successors_by(each, common):
-                    following[then] = following.get(then, 0) + number * ways
-            layer = following
-        return False
-
-    def _count(self, most: int, limit: int, alive: set[_State] | None) -> int | None:
-        """The same by way of some states only, if they are known."""
-        found = 0
-        # For each state how many strings lead to it, one length after the other.
-        layer = {self.start: 1}
-        while layer:
-            found += sum(number for state, number in layer.items() if self._ends(state))
-            if found >= most:
-                return most
-            following: dict[_State, int] = {}
-            for state, number in layer.items():
-                limit -= len(self._classes)
-                if limit <= 0:
-                    return None
-                for then, ways in self._successors(state):
-                    if alive is None or then in alive:
-                        following[then] = following.get(then, 0) + number * ways
-            layer = following
-        return found
+        return _count(state, most, limit, len(common), self._ends, partial(self._successors_by, common)) == most
 
     def runs_short(self, limit: int) -> bool:
         """Whether some beginning is the end of a string and of nothing longer; True if ``limit`` steps do not tell."""
@@ -359,3 +334,33 @@ class _Combination:
                     alive.add(previous)
                     ending.append(previous)
         return alive
+
+
+def _count(
+    start: _State,
+    most: int,
+    limit: int,
+    price: int,
+    ends: Callable[[_State], bool],
+    successors: Callable[[_State], Iterable[tuple[_State, int]]],
+) -> int | None:
+    """How many strings go on from a state, or ``most`` if there are more; None if ``limit`` steps do not tell.
+
+    To go on from a state takes ``price`` steps.
+    """
+    found = 0
+    # For each state how many strings lead to it, one length after the other.
+    layer = {start: 1}
+    while layer:
+        found += sum(number for state, number in layer.items() if ends(state))
+        if found >= most:
+            return most
+        following: dict[_State, int] = {}
+        for state, number in layer.items():
+            limit -= price
+            if limit <= 0:
+                return None
+            for then, ways in successors(state):
+                following[then] = following.get(then, 0) + number * ways
+        layer = following
+    return found

@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Callable
+from operator import add
 
 from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.normal.intersect import element
-from constrain.grammar.json_schema.normal.nodes import ArrayNode, Contains
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, Contains, Normal
 from constrain.limits import spend
 
+Steps = tuple[int, ...]
+"""What an item adds to the count of each ``contains``."""
 
-def choices_of(each: Contains, index: int, count: int) -> tuple[tuple[Handle, int], ...]:
+
+class NextItems:
+    """What the next item of an array may be; places that say the same about it share the answer.
+
+    Parameters
+    ----------
+    node : ArrayNode
+    normal : callable
+        The normal form of a handle.
+    """
+
+    def __init__(self, node: ArrayNode, normal: Callable[[Handle], Normal]) -> None:
+        self._node = node
+        self._normal = normal
+        self._known: dict[tuple[object, ...], list[tuple[Handle, Steps]]] = {}
+
+    def of(self, index: int, counts: tuple[int, ...]) -> list[tuple[Handle, tuple[int, ...]]]:
+        """The schemas that it may have, each with the counts after it; those without values are left out."""
+        choices = [_choices(each, index, count) for each, count in zip(self._node.contains, counts, strict=True)]
+        base = element(self._node, index)
+        key = (base, *choices)
+        found = self._known.get(key)
+        if found is None:
+            # One demand after the other: most combinations are known to be contradictory long before they are whole.
+            found = [(base, ())]
+            for choice in choices:
+                longer = []
+                for handle, steps in found:
+                    for part, step in choice:
+                        spend()
+                        both = conjunction(handle, part)
+                        if not part or both == handle or self._normal(both).nodes:
+                            longer.append((both, (*steps, step)))
+                found = longer
+            self._known[key] = found
+        return [(handle, tuple(map(add, counts, steps))) for handle, steps in found]
+
+
+def _choices(each: Contains, index: int, count: int) -> tuple[tuple[Handle, int], ...]:
     """What an item may be for the sake of one ``contains``, with what it adds to the count."""
     if index < each.start or (each.high is None and count >= each.low):
         return (((), 0),)
@@ -21,15 +61,3 @@ def choices_of(each: Contains, index: int, count: int) -> tuple[tuple[Handle, in
     if count >= each.high:
         return ((negate(each.item), 0),)
     return (negate(each.item), 0), (each.item, 1)
-
-
-def ways(node: ArrayNode, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
-    """What the next item may be, with the counts after it."""
-    base = element(node, index)
-    choices = [choices_of(each, index, count) for each, count in zip(node.contains, counts, strict=True)]
-    for chosen in product(*choices):
-        spend()
-        handle = base
-        for part, _ in chosen:
-            handle = conjunction(handle, part)
-        yield handle, tuple(count + step for count, (_, step) in zip(counts, chosen, strict=True))

@@ -5,6 +5,8 @@ Nodes say what was looked at where they were made while tracking (see :class:`~.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from constrain.grammar.json_schema.document.places import Handle, conjunction, either
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, NO_TEXTS, contains, some, without
@@ -22,40 +24,27 @@ def demand_unevaluated(result: Normal, assertions: Assertions, tracking: bool) -
             if assertions.unevaluated_properties is not None:
                 node = _with_members(node, assertions.unevaluated_properties)
                 seen = (ALL_TEXTS,)
-            node = _copy_object(node)
-            node.seen = seen if tracking else ()
+            node = replace(node, seen=seen if tracking else (), constant=None)
         elif isinstance(node, ArrayNode):
             items, few = node.seen, node.seen_contains
             if assertions.unevaluated_items is not None:
                 node = _with_items(node, assertions.unevaluated_items)
                 items = None
-            node = _copy_array(node)
-            node.seen, node.seen_contains = (items, few) if tracking else (0, ())
+            items, few = (items, few) if tracking else (0, ())
+            node = replace(node, seen=items, seen_contains=few, constant=None)
         nodes.append(node)
     return Normal(tuple(nodes), result.conflict)
 
 
-def _copy_object(node: ObjectNode) -> ObjectNode:
-    members = (node.properties, node.required, node.additional, node.rules, node.some)
-    return ObjectNode(node.pointer, *members, node.low, node.high)
-
-
-def _copy_array(node: ArrayNode) -> ArrayNode:
-    counts = (node.low, node.high, node.contains, node.unique, node.repeated)
-    return ArrayNode(node.pointer, node.prefix, node.items, *counts)
-
-
 def _with_members(node: ObjectNode, value: Handle) -> ObjectNode:
     seen = some(*node.seen)
-    node = _copy_object(node)
-    node.properties = {
+    properties = {
         name: handle if is_text(name) and contains(seen, name) else conjunction(handle, value)
         for name, handle in node.properties.items()
     }
     unseen = without(seen)
-    if unseen != NO_TEXTS and value:
-        node.rules += (KeyRule(unseen, value),)
-    return node
+    rules = (KeyRule(unseen, value),) if unseen != NO_TEXTS and value else ()
+    return replace(node, properties=properties, rules=node.rules + rules)
 
 
 def _with_items(node: ArrayNode, value: Handle) -> ArrayNode:
@@ -66,6 +55,4 @@ def _with_items(node: ArrayNode, value: Handle) -> ArrayNode:
     prefix = tuple(
         element(node, index) if index < node.seen else conjunction(element(node, index), value) for index in range(size)
     )
-    node = _copy_array(node)
-    node.prefix, node.items = prefix, conjunction(node.items, value)
-    return node
+    return replace(node, prefix=prefix, items=conjunction(node.items, value))

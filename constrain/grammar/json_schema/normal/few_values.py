@@ -16,32 +16,12 @@ from math import prod
 from constrain.errors import LimitError
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical import texts
 from constrain.grammar.json_schema.lexical.multiples import decimal_places, is_multiple, least_common_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
-from constrain.grammar.json_schema.lexical.texts import (
-    Every,
-    Format,
-    GrowingWords,
-    Pattern,
-    Text,
-    Without,
-    Words,
-    every,
-    plain,
-)
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.instances import Instance, number
 from constrain.grammar.json_schema.normal.intersect import element, member, number_fits
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    BooleanNode,
-    Node,
-    Normal,
-    NullNode,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    text_of,
-)
 from constrain.grammar.json_schema.normal.word_search import find_words
 from constrain.limits import spend
 
@@ -52,7 +32,7 @@ _MOST_DEPTH = 40
 _FEW_STEPS, _SHORT_LOOK = 100, 3000
 _FEW_WORDS = 100
 
-Classes = Callable[[ObjectNode], list[tuple[Text, Handle]]]
+Classes = Callable[[n.ObjectNode], list[tuple[texts.Text, Handle]]]
 """The classes of keys that an object does not name, each with the schema of its members."""
 
 
@@ -66,8 +46,8 @@ class FewValues:
     other_keys : Classes
     """
 
-    def __init__(self, normal: Callable[[Handle], Normal], other_keys: Classes) -> None:
-        self._normal = normal
+    def __init__(self, normal: Callable[[Handle], n.Normal], other_keys: Classes) -> None:
+        self.normal = normal
         self._other_keys = other_keys
         self._known: dict[tuple[Handle, int], list[Instance]] = {}
         # What there is of a part to a depth, and whether it was cut off there: recursion asks for it again and again.
@@ -81,14 +61,14 @@ class FewValues:
             self._known[key] = self._deepening(lambda depth: self._of_handle(handle, most, depth), most)
         return self._known[key]
 
-    def of_node(self, node: Node, most: int) -> list[Instance]:
+    def of_node(self, node: n.Node, most: int) -> list[Instance]:
         """Values of one node."""
         return self._deepening(lambda depth: self._of_node(node, most, depth), most)
 
     def of_members(
         self,
         named: list[tuple[str, Handle, bool]],
-        others: list[tuple[Text, Handle]],
+        others: list[tuple[texts.Text, Handle]],
         excluded: frozenset[str],
         low: int,
         high: int | None,
@@ -97,7 +77,7 @@ class FewValues:
         """Objects out of members: (name, schema, whether it is required), and others but for some names."""
         return self._deepening(lambda depth: self._of_members(named, others, excluded, low, high, most, depth), most)
 
-    def of_items(self, node: ArrayNode, items: tuple[Instance, ...], most: int, begin: int) -> list[Instance]:
+    def of_items(self, node: n.ArrayNode, items: tuple[Instance, ...], most: int, begin: int) -> list[Instance]:
         """What may follow the first ``begin`` items of an array, as arrays; these are ``items``, if that matters."""
         return self._deepening(lambda depth: self._of_items(node, begin, most, depth, items), most)
 
@@ -123,39 +103,39 @@ class FewValues:
 
     def _of_nodes(self, handle: Handle, most: int, depth: int) -> list[Instance]:
         found: dict[Instance, None] = {}
-        for node in self._normal(handle).nodes:
+        for node in self.normal(handle).nodes:
             found.update(dict.fromkeys(self._of_node(node, most, depth)))
             if len(found) >= most:
                 break
         return list(islice(found, most))
 
-    def _of_node(self, node: Node, most: int, depth: int) -> list[Instance]:
-        if isinstance(node, NullNode):
+    def _of_node(self, node: n.Node, most: int, depth: int) -> list[Instance]:
+        if isinstance(node, n.NullNode):
             return [Instance("null", None)]
-        if isinstance(node, BooleanNode):
+        if isinstance(node, n.BooleanNode):
             return [Instance("boolean", value) for value in node.values]
-        if isinstance(node, StringNode):
+        if isinstance(node, n.StringNode):
             if node.values is not None:
-                words: list[str] = sorted(text_of(node).values)  # type: ignore[attr-defined]
+                words: list[str] = sorted(n.text_of(node).values)  # type: ignore[attr-defined]
                 words = words[:most]
             else:
-                words = few_words(text_of(node), most)
+                words = few_words(n.text_of(node), most)
             return [Instance("string", word) for word in words]
-        if isinstance(node, NumberNode):
+        if isinstance(node, n.NumberNode):
             return _numbers(node, most)
         if depth == 0:
             self._was_cut = True
             return []
-        if isinstance(node, ArrayNode):
+        if isinstance(node, n.ArrayNode):
             return self._of_items(node, 0, most, depth)
-        assert isinstance(node, ObjectNode)
+        assert isinstance(node, n.ObjectNode)
         named = [(name, handle, name in node.required) for name, handle in members_of(node)]
         low = 0 if node.low is None else node.low.value
         high = None if node.high is None else node.high.value
         return self._of_members(named, self._other_keys(node), frozenset(), low, high, most, depth)
 
     def _of_items(
-        self, node: ArrayNode, begin: int, most: int, depth: int, items: tuple[Instance, ...] = ()
+        self, node: n.ArrayNode, begin: int, most: int, depth: int, items: tuple[Instance, ...] = ()
     ) -> list[Instance]:
         low = 0 if node.low is None else max(node.low.value - begin, 0)
         last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
@@ -190,7 +170,7 @@ class FewValues:
     def _of_members(
         self,
         named: list[tuple[str, Handle, bool]],
-        others: list[tuple[Text, Handle]],
+        others: list[tuple[texts.Text, Handle]],
         excluded: frozenset[str],
         low: int,
         high: int | None,
@@ -304,7 +284,7 @@ def _of_some_length(
             ways.append(iter(choices[len(ways)]))
 
 
-def members_of(node: ObjectNode) -> Iterator[tuple[str, Handle]]:
+def members_of(node: n.ObjectNode) -> Iterator[tuple[str, Handle]]:
     """All names that are treated alone, in order: those with a schema, then those that are just required."""
     yield from node.properties.items()
     for name in node.required:
@@ -313,14 +293,14 @@ def members_of(node: ObjectNode) -> Iterator[tuple[str, Handle]]:
 
 
 # Some strings of sets whose automata are large.
-_EASIER: dict[Text, Text] = {
-    Format("time"): Pattern("^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
-    Format("date-time"): Pattern("^[0-9]{4}-01-01T00:00:00Z$"),
+_EASIER: dict[texts.Text, texts.Text] = {
+    texts.Format("time"): texts.Pattern("^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
+    texts.Format("date-time"): texts.Pattern("^[0-9]{4}-01-01T00:00:00Z$"),
 }
 
 
 @lru_cache(maxsize=1024)
-def few_words(text: Text, most: int, steps: int = _MOST_STEPS) -> list[str]:
+def few_words(text: texts.Text, most: int, steps: int = _MOST_STEPS) -> list[str]:
     """Strings of a set, as many as asked for or all there are; short ones where these are found soon.
 
     Raises LimitError if that takes more than about so many steps.
@@ -330,13 +310,13 @@ def few_words(text: Text, most: int, steps: int = _MOST_STEPS) -> list[str]:
         others = (word for number in count() if (word := _letters(number)) not in excluded)
         return list(islice(others, most))
     easier = _EASIER.get(text, text)
-    if isinstance(text, Every):
-        easier = every(*(_EASIER.get(item, item) for item in text.items))
+    if isinstance(text, texts.Every):
+        easier = texts.every(*(_EASIER.get(item, item) for item in text.items))
     if easier is not text and easier != text:
         some = few_words(easier, most, steps)
         if len(some) == most:
             return some
-    language = plain(text)
+    language = texts.plain(text)
     found = Automaton(language).first_words(most, _FEW_STEPS)
     if found is None and most <= _FEW_WORDS:
         found = find_words(language, most, _SHORT_LOOK)
@@ -356,17 +336,17 @@ def _letters(number: int) -> str:
     return word
 
 
-def _words_excluded(text: Text) -> frozenset[str] | None:
+def _words_excluded(text: texts.Text) -> frozenset[str] | None:
     """Of a set that is any string but some words, as the keys are that an object does not name, these words."""
     excluded: frozenset[str] = frozenset()
-    for item in text.items if isinstance(text, Every) else (text,):
-        if not isinstance(item, Without) or not isinstance(item.item, (Words, GrowingWords)):
+    for item in text.items if isinstance(text, texts.Every) else (text,):
+        if not isinstance(item, texts.Without) or not isinstance(item.item, (texts.Words, texts.GrowingWords)):
             return None
-        excluded = excluded.union(item.item.values if isinstance(item.item, Words) else item.item.tree)
+        excluded = excluded.union(item.item.values if isinstance(item.item, texts.Words) else item.item.tree)
     return excluded
 
 
-def _numbers(node: NumberNode, most: int) -> list[Instance]:
+def _numbers(node: n.NumberNode, most: int) -> list[Instance]:
     found: list[Instance] = []
     # What comes into question is a multiple of all that it must be.
     others = replace(node, divisors=())
@@ -381,7 +361,7 @@ def _numbers(node: NumberNode, most: int) -> list[Instance]:
     return found
 
 
-def _candidates(node: NumberNode) -> Iterator[Decimal]:
+def _candidates(node: n.NumberNode) -> Iterator[Decimal]:
     """Numbers that come into question: all of them, or endlessly many, of which many fit."""
     if node.values is not None:
         yield from dict.fromkeys(node.values)

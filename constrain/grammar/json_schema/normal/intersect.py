@@ -11,56 +11,40 @@ from constrain.grammar.json_schema.lexical.multiples import is_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, is_integral
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import contains, includes, is_of_format, members, without
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    BooleanNode,
-    Conflict,
-    Contains,
-    Count,
-    KeyRule,
-    Node,
-    NullNode,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    Term,
-    describe,
-    higher,
-    lower,
-)
+from constrain.grammar.json_schema.normal import nodes as n
 
-Probe = Callable[[Handle], Conflict | None]
+Probe = Callable[[Handle], n.Conflict | None]
 """Says why nothing is valid for a handle; None if something is, or if that is not easily told."""
 
 
-def intersect_nodes(left: Node, right: Node, probe: Probe) -> Node | Conflict:
+def intersect_nodes(left: n.Node, right: n.Node, probe: Probe) -> n.Node | n.Conflict:
     """What both describe, as one node; where that is certainly nothing, why."""
-    if isinstance(left, StringNode) and isinstance(right, StringNode):
+    if isinstance(left, n.StringNode) and isinstance(right, n.StringNode):
         return _strings(left, right)
-    if isinstance(left, ObjectNode) and isinstance(right, ObjectNode):
+    if isinstance(left, n.ObjectNode) and isinstance(right, n.ObjectNode):
         return _objects(left, right, probe)
-    if isinstance(left, NumberNode) and isinstance(right, NumberNode):
+    if isinstance(left, n.NumberNode) and isinstance(right, n.NumberNode):
         return _numbers(left, right)
-    if isinstance(left, ArrayNode) and isinstance(right, ArrayNode):
+    if isinstance(left, n.ArrayNode) and isinstance(right, n.ArrayNode):
         return _arrays(left, right, probe)
-    if isinstance(left, BooleanNode) and isinstance(right, BooleanNode):
+    if isinstance(left, n.BooleanNode) and isinstance(right, n.BooleanNode):
         return _booleans(left, right)
-    if isinstance(left, NullNode) and isinstance(right, NullNode):
+    if isinstance(left, n.NullNode) and isinstance(right, n.NullNode):
         return left
-    return Conflict(f"a {left.kind} (at {left.pointer}) is not a {right.kind} (at {right.pointer})", right.pointer)
+    return n.Conflict(f"a {left.kind} (at {left.pointer}) is not a {right.kind} (at {right.pointer})", right.pointer)
 
 
-def _booleans(left: BooleanNode, right: BooleanNode) -> Node | Conflict:
+def _booleans(left: n.BooleanNode, right: n.BooleanNode) -> n.Node | n.Conflict:
     values = tuple(value for value in left.values if value in right.values)
     if not values:
-        return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
-    return BooleanNode(left.pointer, values)
+        return n.Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
+    return n.BooleanNode(left.pointer, values)
 
 
 # -- numbers -------------------------------------------------------------------------------------
 
 
-def _numbers(left: NumberNode, right: NumberNode) -> Node | Conflict:
+def _numbers(left: n.NumberNode, right: n.NumberNode) -> n.Node | n.Conflict:
     values = left.values
     if values is None:
         values = right.values
@@ -68,11 +52,11 @@ def _numbers(left: NumberNode, right: NumberNode) -> Node | Conflict:
         others = set(right.values)
         values = tuple(value for value in values if value in others)
     if left.values and right.values and not values:
-        return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
+        return n.Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
     form = max(left.form, right.form)
-    low, high = higher(left.low, right.low), lower(left.high, right.high)
+    low, high = n.higher(left.low, right.low), n.lower(left.high, right.high)
     return settle_number(
-        NumberNode(
+        n.NumberNode(
             left.pointer,
             form,
             low,
@@ -86,7 +70,7 @@ def _numbers(left: NumberNode, right: NumberNode) -> Node | Conflict:
     )
 
 
-def settle_number(node: NumberNode) -> Node | Conflict:
+def settle_number(node: n.NumberNode) -> n.Node | n.Conflict:
     """The node with those of its values that fit; a conflict where nothing does."""
     low, high = node.low, node.high
     if node.values is not None:
@@ -95,7 +79,7 @@ def settle_number(node: NumberNode) -> Node | Conflict:
         kept = tuple(value for value in node.values if value not in excluded and number_fits(value, rest))
         if not kept:
             which = (
-                f"the value {describe(str(node.values[0]))} is not"
+                f"the value {n.describe(str(node.values[0]))} is not"
                 if len(node.values) == 1
                 else ("none of the values is")
             )
@@ -105,13 +89,13 @@ def settle_number(node: NumberNode) -> Node | Conflict:
             parts = [f"a multiple of {each.value} (at {each.pointer})" for each in node.divisors]
             parts += [f"no multiple of {each.value} (at {each.pointer})" for each in node.not_divisors]
             parts += ["none of the excluded values"] if node.excluded else []
-            return Conflict(f"{which} {kind}{more}{''.join(' and ' + part for part in parts)}", node.pointer)
+            return n.Conflict(f"{which} {kind}{more}{''.join(' and ' + part for part in parts)}", node.pointer)
         if node.has_fraction and node.form is NumberForm.NO_FRACTION:
             return _no_integer(node)
-        return NumberNode(node.pointer, node.form, None, None, kept, has_fraction=node.has_fraction)
+        return n.NumberNode(node.pointer, node.form, None, None, kept, has_fraction=node.has_fraction)
     if low is not None and high is not None:
         if low.value > high.value or (low.value == high.value and (low.is_open or high.is_open)):
-            return Conflict(f"{low} contradicts {high}", low.pointer)
+            return n.Conflict(f"{low} contradicts {high}", low.pointer)
     if node.not_divisors:
         divisors = [(each.value, each.pointer) for each in node.divisors]
         if node.form is not NumberForm.ANY:
@@ -119,7 +103,7 @@ def settle_number(node: NumberNode) -> Node | Conflict:
         for each in node.not_divisors:
             for value, pointer in divisors:
                 if is_multiple(value, each.value):
-                    return Conflict(
+                    return n.Conflict(
                         f"a multiple of {value} (at {pointer}) is one of {each.value} (at {each.pointer})", pointer
                     )
     if node.has_fraction and node.form is NumberForm.NO_FRACTION:
@@ -127,11 +111,11 @@ def settle_number(node: NumberNode) -> Node | Conflict:
     return node
 
 
-def _no_integer(node: NumberNode) -> Conflict:
-    return Conflict("an integer is written without fraction", node.pointer)
+def _no_integer(node: n.NumberNode) -> n.Conflict:
+    return n.Conflict("an integer is written without fraction", node.pointer)
 
 
-def number_fits(value: Decimal, node: NumberNode) -> bool:
+def number_fits(value: Decimal, node: n.NumberNode) -> bool:
     """Whether a number is as a node without ``values`` says."""
     low, high = node.low, node.high
     if node.form is not NumberForm.ANY and not is_integral(value):
@@ -148,7 +132,7 @@ def number_fits(value: Decimal, node: NumberNode) -> bool:
 # -- strings -------------------------------------------------------------------------------------
 
 
-def _terms(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...] | Conflict:
+def _terms(left: tuple[n.Term, ...], right: tuple[n.Term, ...]) -> tuple[n.Term, ...] | n.Conflict:
     """What is said of a string on both sides.  What a set says that includes another one counts there only."""
     known = {term.text: term for term in left}
     formats = [term for term in left if is_of_format(term.text)]
@@ -158,7 +142,7 @@ def _terms(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...] 
         if other is None and is_of_format(term.text):
             other = next((each for each in formats if includes(without(each.text), term.text)), None)
         if other is not None:
-            return Conflict(f"{other} contradicts {term}", term.pointer)
+            return n.Conflict(f"{other} contradicts {term}", term.pointer)
         if term.text not in known and not any(includes(term.text, each.text) for each in formats):
             new.append(term)
     further = [term for term in new if is_of_format(term.text)]
@@ -166,7 +150,7 @@ def _terms(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...] 
     return (*[term for term in left if term.text not in included], *new)
 
 
-def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
+def _strings(left: n.StringNode, right: n.StringNode) -> n.Node | n.Conflict:
     values = left.values
     if values is None:
         values = right.values
@@ -174,11 +158,11 @@ def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
         others = set(right.values)
         values = tuple(value for value in values if value in others)
         if not values:
-            return Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
+            return n.Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
     terms = left.terms
     if right.terms and terms:
         found = _terms(terms, right.terms)
-        if isinstance(found, Conflict):
+        if isinstance(found, n.Conflict):
             return found
         terms = found
     else:
@@ -188,11 +172,11 @@ def _strings(left: StringNode, right: StringNode) -> Node | Conflict:
 
 def string_node(
     pointer: str,
-    low: Count | None,
-    high: Count | None,
-    terms: tuple[Term, ...],
+    low: n.Count | None,
+    high: n.Count | None,
+    terms: tuple[n.Term, ...],
     values: tuple[str, ...] | None,
-) -> Node | Conflict:
+) -> n.Node | n.Conflict:
     """A string node, with those of ``values`` that fit; a conflict where nothing does."""
     conflict = count_conflict(low, high)
     if conflict is not None:
@@ -202,65 +186,65 @@ def string_node(
         if low is not None:
             kept = tuple(value for value in kept if len(value) >= low.value)
             if not kept:
-                return Conflict(f"every value is shorter than {low}", pointer)
+                return n.Conflict(f"every value is shorter than {low}", pointer)
         if high is not None:
             kept = tuple(value for value in kept if len(value) <= high.value)
             if not kept:
-                return Conflict(f"no value is of the right length: {high}", pointer)
+                return n.Conflict(f"no value is of the right length: {high}", pointer)
         for term in terms:
             kept = members(term.text, kept)
             if not kept:
-                return Conflict(f"no value at {pointer} has {term}", pointer)
-        return StringNode(pointer, values=kept)
-    return StringNode(pointer, low, high, terms)
+                return n.Conflict(f"no value at {pointer} has {term}", pointer)
+        return n.StringNode(pointer, values=kept)
+    return n.StringNode(pointer, low, high, terms)
 
 
-def most(left: Count | None, right: Count | None) -> Count | None:
+def most(left: n.Count | None, right: n.Count | None) -> n.Count | None:
     """The stricter of two lower limits."""
     if left is None or right is None:
         return left or right
     return right if right.value > left.value else left
 
 
-def least(left: Count | None, right: Count | None) -> Count | None:
+def least(left: n.Count | None, right: n.Count | None) -> n.Count | None:
     """The stricter of two upper limits."""
     if left is None or right is None:
         return left or right
     return right if right.value < left.value else left
 
 
-def count_conflict(low: Count | None, high: Count | None) -> Conflict | None:
+def count_conflict(low: n.Count | None, high: n.Count | None) -> n.Conflict | None:
     """The conflict between two limits on a length, if there is one."""
     if low is None or high is None or low.value <= high.value:
         return None
-    return Conflict(f"{low} contradicts {high}", low.pointer)
+    return n.Conflict(f"{low} contradicts {high}", low.pointer)
 
 
 # -- arrays and objects ---------------------------------------------------------------------------
 
 
-def is_any(node: ArrayNode | ObjectNode) -> bool:
+def is_any(node: n.ArrayNode | n.ObjectNode) -> bool:
     """Whether a node has no more to say than its type, and saw nothing."""
     if node.low is not None or node.high is not None or node.constant is not None or node.seen:
         return False
-    if isinstance(node, ArrayNode):
+    if isinstance(node, n.ArrayNode):
         demands = node.prefix or node.items or node.contains or node.unique or node.repeated or node.seen_contains
         return not demands and node.seen == 0
     return not (node.properties or node.required or node.additional or node.rules or node.some)
 
 
-def is_whole_type(node: Node) -> bool:
+def is_whole_type(node: n.Node) -> bool:
     """Whether a node allows every value of its type, and saw nothing."""
-    if isinstance(node, (ArrayNode, ObjectNode)):
+    if isinstance(node, (n.ArrayNode, n.ObjectNode)):
         return is_any(node)
-    if isinstance(node, StringNode):
+    if isinstance(node, n.StringNode):
         return node.low is None and node.high is None and not node.terms and node.values is None
-    if isinstance(node, NumberNode):
-        return vars(node) == vars(NumberNode(node.pointer))
-    return not isinstance(node, BooleanNode) or len(node.values) == 2
+    if isinstance(node, n.NumberNode):
+        return vars(node) == vars(n.NumberNode(node.pointer))
+    return not isinstance(node, n.BooleanNode) or len(node.values) == 2
 
 
-def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
+def _arrays(left: n.ArrayNode, right: n.ArrayNode, probe: Probe) -> n.Node | n.Conflict:
     if is_any(left) and right.constant is not None:
         return right
     if is_any(right) and left.constant is not None:
@@ -277,7 +261,7 @@ def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
         if low is not None and index < low.value and both not in (first, second):
             empty = probe(both)
             if empty is not None:
-                return Conflict(
+                return n.Conflict(
                     f"item {index}, which must be there (at {low.pointer}), can never be valid: {empty.reason}",
                     empty.pointer,
                 )
@@ -285,13 +269,13 @@ def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
     items = conjunction(left.items, right.items)
     unique, repeated = left.unique or right.unique, left.repeated or right.repeated
     if unique is not None and repeated is not None:
-        return Conflict(f"uniqueItems (at {unique}) contradicts that items are repeated (not {repeated})", unique)
+        return n.Conflict(f"uniqueItems (at {unique}) contradicts that items are repeated (not {repeated})", unique)
     demands = tuple(dict.fromkeys(left.contains + right.contains))
     for demand in demands:
         conflict = _demand_conflict(demand, prefix, items, probe) if demand.low > 0 else None
         if conflict is not None:
             return conflict
-    return ArrayNode(
+    return n.ArrayNode(
         left.pointer,
         tuple(prefix),
         items,
@@ -305,7 +289,7 @@ def _arrays(left: ArrayNode, right: ArrayNode, probe: Probe) -> Node | Conflict:
     )
 
 
-def _demand_conflict(demand: Contains, prefix: list[Handle], items: Handle, probe: Probe) -> Conflict | None:
+def _demand_conflict(demand: n.Contains, prefix: list[Handle], items: Handle, probe: Probe) -> n.Conflict | None:
     """Why no item is what ``contains`` demands."""
     conflict = None
     for handle in dict.fromkeys((*prefix[demand.start :], items)):
@@ -313,15 +297,15 @@ def _demand_conflict(demand: Contains, prefix: list[Handle], items: Handle, prob
         if conflict is None:
             return None
     assert conflict is not None
-    return Conflict(f"no item is what is demanded (at {demand.pointer}): {conflict.reason}", conflict.pointer)
+    return n.Conflict(f"no item is what is demanded (at {demand.pointer}): {conflict.reason}", conflict.pointer)
 
 
-def element(node: ArrayNode, index: int) -> Handle:
+def element(node: n.ArrayNode, index: int) -> Handle:
     """The schema of one item."""
     return node.prefix[index] if index < len(node.prefix) else node.items
 
 
-def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Conflict:
+def _objects(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> n.Node | n.Conflict:
     if is_any(left) and right.constant is not None:
         return right
     if is_any(right) and left.constant is not None:
@@ -333,10 +317,10 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
     required = {**left.required, **right.required, **left.required} if right.required else left.required
     # First what may be a conflict: of two objects that are told apart by a member most of the rest is not looked at.
     bound = _required_members(left, right, required, probe)
-    if isinstance(bound, Conflict):
+    if isinstance(bound, n.Conflict):
         return bound
     if high is not None and len(required) > high.value:
-        return Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
+        return n.Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
     properties = _properties(left, right, bound)
     additional = conjunction(left.additional, right.additional)
     some = _both_rules(left.some, right.some)
@@ -344,7 +328,7 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
         conflict = _some_conflict(rule, properties, additional, probe)
         if conflict is not None:
             return conflict
-    return ObjectNode(
+    return n.ObjectNode(
         left.pointer,
         properties,
         required,
@@ -357,13 +341,13 @@ def _objects(left: ObjectNode, right: ObjectNode, probe: Probe) -> Node | Confli
     )
 
 
-def _both_rules(left: tuple[KeyRule, ...], right: tuple[KeyRule, ...]) -> tuple[KeyRule, ...]:
+def _both_rules(left: tuple[n.KeyRule, ...], right: tuple[n.KeyRule, ...]) -> tuple[n.KeyRule, ...]:
     return tuple(dict.fromkeys(left + right)) if left and right else left or right
 
 
 def _required_members(
-    left: ObjectNode, right: ObjectNode, required: dict[str, str], probe: Probe
-) -> dict[str, Handle] | Conflict:
+    left: n.ObjectNode, right: n.ObjectNode, required: dict[str, str], probe: Probe
+) -> dict[str, Handle] | n.Conflict:
     """The schemas of the members that are required and have one of their own on either side; why one is never valid."""
     bound: dict[str, Handle] = {}
     for name, handle in left.properties.items():
@@ -396,7 +380,7 @@ def _required_members(
     return bound
 
 
-def _properties(left: ObjectNode, right: ObjectNode, bound: dict[str, Handle]) -> dict[str, Handle]:
+def _properties(left: n.ObjectNode, right: n.ObjectNode, bound: dict[str, Handle]) -> dict[str, Handle]:
     """The schemas of the members that either side names; ``bound`` are those that are known already."""
     properties = {}
     left_get, right_get = left.properties.get, right.properties.get
@@ -418,7 +402,9 @@ def _properties(left: ObjectNode, right: ObjectNode, bound: dict[str, Handle]) -
     return properties
 
 
-def _some_conflict(rule: KeyRule, properties: dict[str, Handle], additional: Handle, probe: Probe) -> Conflict | None:
+def _some_conflict(
+    rule: n.KeyRule, properties: dict[str, Handle], additional: Handle, probe: Probe
+) -> n.Conflict | None:
     """Why no member is as a rule says that there is one."""
     conflict = probe(conjunction(additional, rule.value))
     if conflict is None:
@@ -426,24 +412,24 @@ def _some_conflict(rule: KeyRule, properties: dict[str, Handle], additional: Han
     for name, handle in properties.items():
         if is_text(name) and contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
             return None
-    return Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
+    return n.Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
 
 
-def _required_conflict(name: str, handle: Handle, required: dict[str, str], probe: Probe) -> Conflict | None:
+def _required_conflict(name: str, handle: Handle, required: dict[str, str], probe: Probe) -> n.Conflict | None:
     empty = probe(handle) if handle else None
     if empty is None:
         return None
     who = f"property {name!r}, which is required (at {required[name]}),"
-    return Conflict(f"{who} can never be valid: {empty.reason}", empty.pointer)
+    return n.Conflict(f"{who} can never be valid: {empty.reason}", empty.pointer)
 
 
-def member(node: ObjectNode, name: str) -> Handle:
+def member(node: n.ObjectNode, name: str) -> Handle:
     """The schema of the member with this name."""
     handle = node.properties.get(name)
     return bound_by_rules(node.additional, node.rules, name) if handle is None else handle
 
 
-def bound_by_rules(handle: Handle, rules: tuple[KeyRule, ...], name: str) -> Handle:
+def bound_by_rules(handle: Handle, rules: tuple[n.KeyRule, ...], name: str) -> Handle:
     """``handle`` and what the rules say of a member with this name."""
     for rule in rules:
         if is_text(name) and contains(rule.keys, name):

@@ -47,6 +47,24 @@ def read(location: Location) -> Assertions:
     return assertions
 
 
+def _schema(attribute: str) -> Reader:
+    """The reader of a keyword that holds one schema, which is that attribute of the assertions."""
+
+    def read_schema(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+        setattr(assertions, attribute, location.child(value, keyword))
+
+    return read_schema
+
+
+def _count(attribute: str) -> Reader:
+    """The reader of a keyword that holds a number of things."""
+
+    def read_count(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+        setattr(assertions, attribute, to_count(value, location, keyword))
+
+    return read_count
+
+
 def _schemas(value: Any, location: Location, keyword: str) -> tuple[Handle, ...]:
     array = to_array(value, location, keyword, "schemas")
     return tuple(location.child(schema, keyword, str(index)) for index, schema in enumerate(array))
@@ -87,28 +105,7 @@ def _read_branches(assertions: Assertions, value: Any, location: Location, keywo
     branches = _schemas(value, location, keyword)
     if not branches:
         location.fail(f"{keyword} must hold at least one schema", keyword)
-    if keyword == "anyOf":
-        assertions.any_of = branches
-    elif keyword == "allOf":
-        assertions.all_of = branches
-    else:
-        assertions.one_of = branches
-
-
-def _read_not(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.excluded = location.child(value, keyword)
-
-
-def _read_if(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.condition = location.child(value, keyword)
-
-
-def _read_then(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.then = location.child(value, keyword)
-
-
-def _read_else(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.otherwise = location.child(value, keyword)
+    setattr(assertions, {"anyOf": "any_of", "allOf": "all_of", "oneOf": "one_of"}[keyword], branches)
 
 
 def _read_nullable(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
@@ -158,14 +155,6 @@ def _read_boolean_exclusive(assertions: Assertions, value: Any, location: Locati
 
 
 # -- strings -------------------------------------------------------------------------------------
-
-
-def _read_min_length(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.min_length = to_count(value, location, keyword)
-
-
-def _read_max_length(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.max_length = to_count(value, location, keyword)
 
 
 def _read_pattern(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
@@ -225,20 +214,8 @@ def _read_items(assertions: Assertions, value: Any, location: Location, keyword:
         assertions.items = location.child(value, keyword)
 
 
-def _read_additional_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.additional_items = location.child(value, keyword)
-
-
 def _read_prefix_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     assertions.prefix = _schemas(value, location, keyword)
-
-
-def _read_min_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.min_items = to_count(value, location, keyword)
-
-
-def _read_max_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.max_items = to_count(value, location, keyword)
 
 
 def _read_unique_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
@@ -246,22 +223,6 @@ def _read_unique_items(assertions: Assertions, value: Any, location: Location, k
         location.fail(f"uniqueItems must be a boolean, not {type_name(value)}", keyword)
     if value:
         assertions.unique = f"{location.pointer}/{keyword}"
-
-
-def _read_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.contains = location.child(value, keyword)
-
-
-def _read_min_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.min_contains = to_count(value, location, keyword)
-
-
-def _read_max_contains(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.max_contains = to_count(value, location, keyword)
-
-
-def _read_unevaluated_items(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.unevaluated_items = location.child(value, keyword)
 
 
 # -- objects -------------------------------------------------------------------------------------
@@ -284,10 +245,6 @@ def _read_required(assertions: Assertions, value: Any, location: Location, keywo
     assertions.required = required
 
 
-def _read_additional_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.additional = location.child(value, keyword)
-
-
 def _read_pattern_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     if not isinstance(value, dict):
         location.fail(f"patternProperties must be an object of schemas, not {type_name(value)}", keyword)
@@ -296,18 +253,6 @@ def _read_pattern_properties(assertions: Assertions, value: Any, location: Locat
         KeyRule(_pattern(source, location, keyword, source), location.child(schema, keyword, source))
         for source, schema in value.items()
     )
-
-
-def _read_property_names(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.property_names = location.child(value, keyword)
-
-
-def _read_min_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.min_properties = to_count(value, location, keyword)
-
-
-def _read_max_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.max_properties = to_count(value, location, keyword)
 
 
 def _read_dependencies(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
@@ -326,10 +271,6 @@ def _read_dependencies(assertions: Assertions, value: Any, location: Location, k
         if not isinstance(what, (list, tuple)) or not all(isinstance(other, str) for other in what):
             location.fail(f"{keyword} must hold arrays of names", keyword, name)
         assertions.dependencies += ((name, dict.fromkeys(what, pointer)),)
-
-
-def _read_unevaluated_properties(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    assertions.unevaluated_properties = location.child(value, keyword)
 
 
 # -- the table -----------------------------------------------------------------------------------
@@ -362,41 +303,41 @@ KEYWORDS: dict[str, Reader] = {
     "allOf": _read_branches,
     "anyOf": _read_branches,
     "oneOf": _read_branches,
-    "not": _read_not,
-    "if": _read_if,
-    "then": _read_then,
-    "else": _read_else,
+    "not": _schema("excluded"),
+    "if": _schema("condition"),
+    "then": _schema("then"),
+    "else": _schema("otherwise"),
     "nullable": _read_nullable,
     "minimum": _read_minimum,
     "maximum": _read_maximum,
     "exclusiveMinimum": _read_minimum,
     "exclusiveMaximum": _read_maximum,
-    "minLength": _read_min_length,
-    "maxLength": _read_max_length,
+    "minLength": _count("min_length"),
+    "maxLength": _count("max_length"),
     "multipleOf": _read_multiple_of,
     "pattern": _read_pattern,
     "format": _read_format,
     "items": _read_items,
-    "additionalItems": _read_additional_items,
+    "additionalItems": _schema("additional_items"),
     "prefixItems": _read_prefix_items,
-    "minItems": _read_min_items,
-    "maxItems": _read_max_items,
+    "minItems": _count("min_items"),
+    "maxItems": _count("max_items"),
     "uniqueItems": _read_unique_items,
-    "contains": _read_contains,
-    "minContains": _read_min_contains,
-    "maxContains": _read_max_contains,
-    "unevaluatedItems": _read_unevaluated_items,
+    "contains": _schema("contains"),
+    "minContains": _count("min_contains"),
+    "maxContains": _count("max_contains"),
+    "unevaluatedItems": _schema("unevaluated_items"),
     "properties": _read_properties,
     "required": _read_required,
-    "additionalProperties": _read_additional_properties,
+    "additionalProperties": _schema("additional"),
     "patternProperties": _read_pattern_properties,
-    "propertyNames": _read_property_names,
-    "minProperties": _read_min_properties,
-    "maxProperties": _read_max_properties,
+    "propertyNames": _schema("property_names"),
+    "minProperties": _count("min_properties"),
+    "maxProperties": _count("max_properties"),
     "dependencies": _read_dependencies,
     "dependentRequired": _read_dependencies,
     "dependentSchemas": _read_dependencies,
-    "unevaluatedProperties": _read_unevaluated_properties,
+    "unevaluatedProperties": _schema("unevaluated_properties"),
 }
 """Keyword to reader."""
 

@@ -30,8 +30,6 @@ Check = Callable[[Any], "str | None"]
 def check_document(document: Document) -> None:
     """Raise SchemaError for the first keyword that holds what it must not, in any subschema of the document."""
     root = document.root
-    if _is_plainly_valid(root.schema, root.resource.dialect):
-        return
     if isinstance(root.schema, bool) and root.resource.dialect is DRAFT_4:
         raise SchemaError("draft 4 has no boolean schemas", root.pointer)
     todo: list[tuple[Any, Link, Resource]] = [(root.schema, (None, (root.resource.pointer,)), root.resource)]
@@ -101,59 +99,6 @@ def check_document(document: Document) -> None:
             for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
                 if exclusive in schema and limit not in schema:
                     _fail(f"{exclusive} of draft 4 must stand beside {limit}", link, exclusive)
-
-
-def _is_plainly_valid(root: Any, dialect: Dialect) -> bool:
-    """Whether all is well, as far as one draft and no more than the usual keywords are there.
-
-    Nearly every document is such, and this is several times faster than to know the place of each part.
-    """
-    is_draft_4 = dialect is DRAFT_4
-    entry_of, id_keyword = _table(dialect).get, dialect.id_keyword
-    seen: set[int] = set()
-    todo = [root]
-    # Kinds of entries are told apart by identity, most frequent first: this loop goes over every keyword there is.
-    while todo:
-        schema = todo.pop()
-        if type(schema) is not dict:
-            if type(schema) is bool and not is_draft_4:
-                continue
-            return False
-        if id(schema) in seen:
-            continue
-        seen.add(id(schema))
-        if (id_keyword in schema or "$schema" in schema) and schema is not root:
-            return False
-        for keyword, value in schema.items():
-            entry = entry_of(keyword)
-            if entry is None:
-                continue
-            if entry is str:
-                if type(value) is not str:
-                    return False
-            elif entry is _types:
-                if type(value) is not str or value not in TYPES:
-                    if _types(value) is not None:
-                        return False
-            elif entry is _NAMED:
-                if type(value) is not dict or not _ONLY_STRINGS.issuperset(map(type, value)):
-                    return False
-                todo += value.values()
-            elif entry is _SCHEMA:
-                if type(value) is not bool or (is_draft_4 and keyword not in _DRAFT_4_BOOLEANS):
-                    todo.append(value)
-            elif entry is _SEVERAL or (entry is _ITEMS and type(value) is list):
-                if type(value) is not list or not value:
-                    return False
-                todo += value
-            elif entry is _ITEMS:
-                todo.append(value)
-            elif entry is _DEPENDENCIES or entry(value) is not None or (is_draft_4 and keyword.startswith("exclusive")):
-                return False
-    return True
-
-
-_ONLY_STRINGS = frozenset((str,))
 
 
 def _fail(reason: str, link: Link, *path: str) -> NoReturn:

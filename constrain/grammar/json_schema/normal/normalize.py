@@ -9,7 +9,8 @@ no more than those of an ``anyOf``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import combinations
 
@@ -17,15 +18,7 @@ from constrain.errors import LimitError, SchemaError
 from constrain.grammar.json_schema.document.document import Constant, Location
 from constrain.grammar.json_schema.document.places import Either, Handle, Negation, Never, Place, negate
 from constrain.grammar.json_schema.lexical.texts import NO_TEXTS, Text, some
-from constrain.grammar.json_schema.normal.algebra import (
-    Budget,
-    all_excluded,
-    complement,
-    intersect,
-    listed_values,
-    merge,
-    subtract,
-)
+from constrain.grammar.json_schema.normal import algebra
 from constrain.grammar.json_schema.normal.assertions import Assertions
 from constrain.grammar.json_schema.normal.dependencies import Dependency, Kinds, alternatives, find_kinds
 from constrain.grammar.json_schema.normal.evaluated import demand_unevaluated
@@ -72,7 +65,7 @@ class Normalizer:
     """
 
     def __init__(self, max_work: int, refuse: Callable[[str, str], None]) -> None:
-        self._budget = Budget(max_work, self._why_nothing, refuse, self._is_choice)
+        self._budget = algebra.Budget(max_work, self._why_nothing, refuse, self._is_choice)
         self._done: dict[Handle, Normal] = {}
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
         self._done_tracking: dict[Handle, Normal] = {}
@@ -93,6 +86,8 @@ class Normalizer:
         spend(10)
         if len(handle) == 1:
             result = self._place(handle[0])
+        elif not handle:
+            result = ANY
         else:
             self._conjunctions += 1
             most = MAX_CONJUNCTIONS * max(USUAL_WORK, self._budget.max_work) // USUAL_WORK
@@ -103,7 +98,8 @@ class Normalizer:
             while first > 0 and handle[:first] not in done:
                 first -= 1
             result = done[handle[:first]] if first > 0 else ANY
-            result = self._and_places(result, handle[max(first, 0) :])
+            places = [place.handle for place in handle[first:]]
+            result = self._all_of(result, places, handle[0].pointer)
         done[handle] = result
         return result
 
@@ -122,15 +118,13 @@ class Normalizer:
                 both = self._of_few_values(handle)
                 if both is not None:
                     return None if both.nodes else both.conflict
-            tracking, self._tracking = self._tracking, False
             self._probes += 1
             try:
-                known = self.normal(handle)
+                known = self._untracked(handle)
             except _Unclear:
                 return None
             finally:
                 self._probes -= 1
-                self._tracking = tracking
         return None if known.nodes else known.conflict
 
     def _of_few_values(self, handle: Handle) -> Normal | None:
@@ -146,7 +140,7 @@ class Normalizer:
             one = self._done[place.handle]
             if sum(len(getattr(node, "values", ())) for node in one.nodes) > _FEW_VALUES:
                 return None
-            result = intersect(result, one, place.pointer, self._budget)
+            result = algebra.intersect(result, one, place.pointer, self._budget)
         return result
 
     def _is_choice(self, handle: Handle) -> bool:
@@ -177,13 +171,10 @@ class Normalizer:
         self._open[place] = self._probes
         try:
             if isinstance(place, Negation):
-                tracking, self._tracking = self._tracking, False
-                try:
+                with self._with_tracking(False):
                     return self._negation(place.item)
-                finally:
-                    self._tracking = tracking
             if isinstance(place, Either):
-                return merge([self.normal(option) for option in place.options], "anyOf", place.pointer)
+                return algebra.merge([self.normal(option) for option in place.options], "anyOf", place.pointer)
             assert isinstance(place, Location)
             assert assertions is not None
             return self._schema(assertions, place)
@@ -191,31 +182,27 @@ class Normalizer:
             del self._open[place]
 
     def _schema(self, assertions: Assertions, location: Location) -> Normal:
-        outer = self._tracking
         demands = assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None
         if not demands:
             return self._conjunction(assertions, location)
-        self._tracking = True
-        try:
+        with self._with_tracking(True):
             result = self._conjunction(assertions, location)
-        finally:
-            self._tracking = outer
-        return demand_unevaluated(result, assertions, outer)
+        return demand_unevaluated(result, assertions, self._tracking)
 
     def _conjunction(self, assertions: Assertions, location: Location, result: Normal = ANY) -> Normal:
         """What a schema allows of ``result``."""
         pointer, budget = location.pointer, self._budget
         if assertions.const is not None:
-            result = intersect(result, value_nodes(assertions.const, location, "const"), pointer, budget)
+            result = algebra.intersect(result, value_nodes(assertions.const, location, "const"), pointer, budget)
         if assertions.enum is not None:
-            result = intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, budget)
+            result = algebra.intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, budget)
         base = typed_nodes(assertions, location, self._tracking, self._names)
         if base is not None:
-            result = intersect(result, base, pointer, budget)
+            result = algebra.intersect(result, base, pointer, budget)
         if assertions.ref is not None:
-            result = intersect(result, self.normal(assertions.ref), pointer, budget)
+            result = algebra.intersect(result, self.normal(assertions.ref), pointer, budget)
         if assertions.dynamic_ref is not None:
-            result = intersect(result, self.normal(assertions.dynamic_ref), pointer, budget)
+            result = algebra.intersect(result, self.normal(assertions.dynamic_ref), pointer, budget)
         if assertions.all_of is not None:
             result = self._all_of(result, assertions.all_of, pointer)
         if assertions.any_of is not None:
@@ -233,33 +220,28 @@ class Normalizer:
             result = self._depend_on_all(result, assertions.dependencies, location)
         return result
 
-    def _all_of(self, result: Normal, branches: tuple[Handle, ...], pointer: str) -> Normal:
+    def _all_of(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
         """What ``result`` and all branches allow; of many, halves first, so that none is copied for each other one."""
         if len(branches) > _MANY_BRANCHES:
             middle = len(branches) // 2
             left = self._all_of(result, branches[:middle], pointer)
-            return intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self._budget)
+            return algebra.intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self._budget)
         for branch in branches:
-            result = intersect(result, self.normal(branch), pointer, self._budget)
-        return result
-
-    def _and_places(self, result: Normal, places: tuple[Place, ...]) -> Normal:
-        """What ``result`` and all places allow; of many, halves first as well."""
-        if len(places) > _MANY_BRANCHES:
-            middle = len(places) // 2
-            left = self._and_places(result, places[:middle])
-            right = self._and_places(ANY, places[middle:])
-            return intersect(left, right, places[middle].pointer, self._budget)
-        for place in places:
-            result = intersect(result, self.normal(place.handle), place.pointer, self._budget)
+            result = algebra.intersect(result, self.normal(branch), pointer, self._budget)
         return result
 
     def _untracked(self, handle: Handle) -> Normal:
-        tracking, self._tracking = self._tracking, False
-        try:
+        with self._with_tracking(False):
             return self.normal(handle)
+
+    @contextmanager
+    def _with_tracking(self, tracking: bool) -> Iterator[None]:
+        """Whether nodes say meanwhile which members and items were evaluated."""
+        before, self._tracking = self._tracking, tracking
+        try:
+            yield
         finally:
-            self._tracking = tracking
+            self._tracking = before
 
     # -- complements -----------------------------------------------------------------------------
 
@@ -267,62 +249,62 @@ class Normalizer:
         """What a conjunction does not allow: what one of its parts does not."""
         pointer = handle[0].pointer
         if len(handle) > 1:
-            return merge([self.normal(negate(place.handle)) for place in handle], "not", pointer)
+            return algebra.merge([self.normal(negate(place.handle)) for place in handle], "not", pointer)
         place = handle[0]
         if isinstance(place, Either):
             result = ANY
             for option in place.options:
-                result = intersect(result, self.normal(negate(option)), pointer, self._budget)
+                result = algebra.intersect(result, self.normal(negate(option)), pointer, self._budget)
             return result
         if not isinstance(place, Location) or not isinstance(place.schema, dict):
-            return complement(self.normal(handle), pointer, self._budget)
+            return algebra.complement(self.normal(handle), pointer, self._budget)
         return self._schema_negation(place)
 
     def _schema_negation(self, location: Location) -> Normal:
         """By De Morgan's laws, keyword by keyword: complements of alternatives that were multiplied out are larger."""
         assertions, pointer, budget = read(location), location.pointer, self._budget
         if assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None:
-            return complement(self.normal(location.handle), pointer, budget)
+            return algebra.complement(self.normal(location.handle), pointer, budget)
         parts: list[Normal] = []
         if assertions.const is not None:
-            parts.append(complement(value_nodes(assertions.const, location, "const"), pointer, budget))
+            parts.append(algebra.complement(value_nodes(assertions.const, location, "const"), pointer, budget))
         if assertions.enum is not None:
-            parts.append(complement(value_nodes(assertions.enum, location, "enum"), pointer, budget))
+            parts.append(algebra.complement(value_nodes(assertions.enum, location, "enum"), pointer, budget))
         base = typed_nodes(assertions, location, False, self._names)
         if base is not None:
-            parts.append(complement(base, pointer, budget))
+            parts.append(algebra.complement(base, pointer, budget))
         all_of = (assertions.ref, assertions.dynamic_ref, *(assertions.all_of or ()))
         parts += [self.normal(negate(branch)) for branch in all_of if branch is not None]
         for branches in (assertions.any_of, assertions.one_of):
             if branches is not None:
                 none = ANY
                 for branch in branches:
-                    none = intersect(none, self.normal(negate(branch)), pointer, budget)
+                    none = algebra.intersect(none, self.normal(negate(branch)), pointer, budget)
                 parts.append(none)
         for first, second in combinations(assertions.one_of or (), 2):
-            parts.append(intersect(self.normal(first), self.normal(second), pointer, budget))
+            parts.append(algebra.intersect(self.normal(first), self.normal(second), pointer, budget))
         if assertions.excluded is not None:
             parts.append(self.normal(assertions.excluded))
         if assertions.condition is not None:
             holds, fails = self.normal(assertions.condition), self.normal(negate(assertions.condition))
-            parts.append(intersect(holds, self.normal(negate(assertions.then)), pointer, budget))
-            parts.append(intersect(fails, self.normal(negate(assertions.otherwise)), pointer, budget))
+            parts.append(algebra.intersect(holds, self.normal(negate(assertions.then)), pointer, budget))
+            parts.append(algebra.intersect(fails, self.normal(negate(assertions.otherwise)), pointer, budget))
         for name, consequence in assertions.dependencies:
             present = Normal((ObjectNode(pointer, {}, {name: pointer}),))
             if isinstance(consequence, dict):
-                otherwise = complement(Normal((ObjectNode(pointer, {}, consequence),)), pointer, budget)
+                otherwise = algebra.complement(Normal((ObjectNode(pointer, {}, consequence),)), pointer, budget)
             else:
                 otherwise = self.normal(negate(consequence))
-            parts.append(intersect(present, otherwise, pointer, budget))
-        return merge(parts, "not", pointer)
+            parts.append(algebra.intersect(present, otherwise, pointer, budget))
+        return algebra.merge(parts, "not", pointer)
 
     # -- branches --------------------------------------------------------------------------------
 
     def _any_of(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
         if self._tracking:
             return self._any_of_tracking(result, branches, location)
-        merged = merge([self.normal(branch) for branch in branches], "anyOf", location.pointer)
-        return intersect(result, merged, location.pointer, self._budget)
+        merged = algebra.merge([self.normal(branch) for branch in branches], "anyOf", location.pointer)
+        return algebra.intersect(result, merged, location.pointer, self._budget)
 
     def _any_of_tracking(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
         """Every set of branches that can hold at once is an alternative: each evaluates something else."""
@@ -330,11 +312,11 @@ class Normalizer:
         taken, untaken = Normal(()), result
         for branch in branches:
             normal = self.normal(branch)
-            taken = merge(
+            taken = algebra.merge(
                 [
-                    intersect(taken, normal, pointer, budget),
+                    algebra.intersect(taken, normal, pointer, budget),
                     self._minus(taken, branch, pointer),
-                    intersect(untaken, normal, pointer, budget),
+                    algebra.intersect(untaken, normal, pointer, budget),
                 ],
                 "anyOf",
                 pointer,
@@ -347,7 +329,7 @@ class Normalizer:
         pointer, budget = location.pointer, self._budget
         if len(result.nodes) > len(ANY.nodes):
             # Each alternative would be taken from each.
-            return intersect(result, self._one_of(ANY, branches, location), pointer, budget)
+            return algebra.intersect(result, self._one_of(ANY, branches, location), pointer, budget)
         alone: list[Normal] = []
         # What tells the branches apart may be required beside them only.
         inside = [self._inside(result, branch, pointer) for branch in branches]
@@ -361,7 +343,7 @@ class Normalizer:
                 holders.setdefault(value, []).append(index)
         unlisted = [index for index, values in enumerate(listed) if values is None]
         for index, branch in enumerate(branches):
-            rest = intersect(result, self.normal(branch), pointer, budget) if self._tracking else inside[index]
+            rest = algebra.intersect(result, self.normal(branch), pointer, budget) if self._tracking else inside[index]
             if whole and rest.nodes:
                 other = next((one for one in whole.get(rest.nodes[0].kind, ()) if one != index), index)
                 rest = _without_kinds(rest, whole, branches[other])
@@ -374,7 +356,7 @@ class Normalizer:
                 if place != index and rest.nodes:
                     rest = self._minus(rest, branches[place], pointer, inside[place])
             alone.append(rest)
-        return merge(alone, "oneOf", pointer)
+        return algebra.merge(alone, "oneOf", pointer)
 
     def _inside(self, result: Normal, handle: Handle, pointer: str) -> Normal:
         """What a schema allows of ``result``.
@@ -391,7 +373,7 @@ class Normalizer:
                     return self._conjunction(assertions, place, result)
                 finally:
                     del self._open[place]
-        return intersect(result, self._untracked(handle), pointer, self._budget)
+        return algebra.intersect(result, self._untracked(handle), pointer, self._budget)
 
     def _listed(self, branches: list[Normal]) -> list[frozenset[object] | None]:
         """For each branch its values, if it lists them; for objects, those of the property that tells kinds apart."""
@@ -408,8 +390,8 @@ class Normalizer:
                 for node in normal.nodes[:1]
                 if isinstance(node, ObjectNode)
             ):
-                return [listed_values(normal, partial(self._choice, name)) for normal in branches]
-        return [listed_values(normal, lambda node: None) for normal in branches]
+                return [algebra.listed_values(normal, partial(self._choice, name)) for normal in branches]
+        return [algebra.listed_values(normal, lambda node: None) for normal in branches]
 
     def _choice(self, name: str, node: ObjectNode) -> Normal | None:
         """What a property may be that is required and has but a few scalar values."""
@@ -429,15 +411,15 @@ class Normalizer:
             return self._untracked(negate(handle))
 
         allowed = self._untracked(handle) if inside is None else inside
-        return subtract(result, allowed, outside, pointer, handle[0].pointer, self._budget)
+        return algebra.subtract(result, allowed, outside, pointer, handle[0].pointer, self._budget)
 
     def _if(self, result: Normal, condition: Handle, assertions: Assertions, location: Location) -> Normal:
         pointer, budget = location.pointer, self._budget
-        holds = intersect(result, self.normal(condition), pointer, budget)
+        holds = algebra.intersect(result, self.normal(condition), pointer, budget)
         fails = self._minus(result, condition, pointer)
-        holds = intersect(holds, self.normal(assertions.then), pointer, budget)
-        fails = intersect(fails, self.normal(assertions.otherwise), pointer, budget)
-        return merge([holds, fails], "if", pointer)
+        holds = algebra.intersect(holds, self.normal(assertions.then), pointer, budget)
+        fails = algebra.intersect(fails, self.normal(assertions.otherwise), pointer, budget)
+        return algebra.merge([holds, fails], "if", pointer)
 
     def _depend_on_all(self, result: Normal, dependencies: tuple[Dependency, ...], location: Location) -> Normal:
         others = list(dependencies)
@@ -458,7 +440,7 @@ class Normalizer:
                 out.append(node)
                 continue
             for alternative in alternatives(node, kinds, self._why_nothing, pointer):
-                both = intersect(Normal((node,)), Normal((alternative,)), pointer, self._budget)
+                both = algebra.intersect(Normal((node,)), Normal((alternative,)), pointer, self._budget)
                 out += both.nodes
                 conflict = conflict or both.conflict
         return Normal(tuple(out), None if out else conflict)
@@ -483,9 +465,11 @@ class Normalizer:
                 continue
             one = Normal((node,))
             if name not in node.required:
-                out += intersect(one, absent, where, self._budget).nodes
+                out += algebra.intersect(one, absent, where, self._budget).nodes
             if not member(node, name) or name in node.required or self._why_nothing(member(node, name)) is None:
-                there = intersect(intersect(one, present, where, self._budget), implied, where, self._budget)
+                there = algebra.intersect(
+                    algebra.intersect(one, present, where, self._budget), implied, where, self._budget
+                )
                 out += there.nodes
                 conflict = conflict or _forced(name, node, there.conflict)
         return Normal(tuple(out), None if out else conflict)
@@ -526,7 +510,7 @@ def _without_kinds(normal: Normal, kinds: Container[str], excluded: Handle = ())
     if nodes or not normal.nodes:
         return Normal(nodes, normal.conflict, normal.typed_by)
     where = excluded[0].pointer if excluded else normal.nodes[0].pointer
-    return Normal((), all_excluded(normal, normal.nodes[0], where))
+    return Normal((), algebra.all_excluded(normal, normal.nodes[0], where))
 
 
 def _forced(name: str, node: ObjectNode, conflict: Conflict | None) -> Conflict | None:

@@ -14,20 +14,11 @@ from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Text, contains, has_example
-from constrain.grammar.json_schema.normal.counted_items import ways
+from constrain.grammar.json_schema.normal import nodes as n
+from constrain.grammar.json_schema.normal.counted_items import NextItems
 from constrain.grammar.json_schema.normal.few_values import FewValues, few_words
 from constrain.grammar.json_schema.normal.intersect import element, member
 from constrain.grammar.json_schema.normal.key_classes import count_keys, key_classes, other_classes
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    KeyRule,
-    Node,
-    Normal,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    text_of,
-)
 
 _MOST_ITEMS = 100
 _MOST_STATES = 500
@@ -35,7 +26,7 @@ _MOST_HANDLES = 500
 _SHORT_LOOK = 4_000
 
 
-def may_have_value(normal: Callable[[Handle], Normal], handle: Handle) -> bool:
+def may_have_value(normal: Callable[[Handle], n.Normal], handle: Handle) -> bool:
     """False if certainly nothing is valid for a handle; ``normal`` gives normal forms.
 
     Values are finite: what needs a value of its own kind within itself has none.  So handles have none until it is
@@ -73,24 +64,24 @@ def may_have_value(normal: Callable[[Handle], Normal], handle: Handle) -> bool:
     return not handle or handle in found
 
 
-def _holds(node: Node, has: Callable[[Handle], bool], few: FewValues) -> bool:
+def _holds(node: n.Node, has: Callable[[Handle], bool], few: FewValues) -> bool:
     """Whether a node has a value, given which handles have one."""
-    if isinstance(node, StringNode) and node.values is None:
-        return not node.terms or _may_have_word(text_of(node))
-    if isinstance(node, NumberNode):
+    if isinstance(node, n.StringNode) and node.values is None:
+        return not node.terms or _may_have_word(n.text_of(node))
+    if isinstance(node, n.NumberNode):
         return _may_have_values(few, node, 1)
-    if isinstance(node, ObjectNode):
+    if isinstance(node, n.ObjectNode):
         return (
             all(has(member(node, name)) for name in node.required)
             and _has_enough_keys(node, has)
             and all(_has_member(node, rule, index, has) for index, rule in enumerate(node.some))
         )
-    if isinstance(node, ArrayNode):
-        return _has_items(node, has) and _has_repeated_item(node, has) and _has_different_items(node, few)
+    if isinstance(node, n.ArrayNode):
+        return _has_items(node, has, few) and _has_repeated_item(node, has) and _has_different_items(node, few)
     return True
 
 
-def _has_items(node: ArrayNode, has: Callable[[Handle], bool]) -> bool:
+def _has_items(node: n.ArrayNode, has: Callable[[Handle], bool], few: FewValues) -> bool:
     """Whether there are as many items as an array must have, also of those that it must contain."""
     low = 0 if node.low is None else min(node.low.value, _MOST_ITEMS)
     counted = replace(node, contains=tuple(each for each in node.contains if each.low > 0 or each.high is not None))
@@ -98,12 +89,13 @@ def _has_items(node: ArrayNode, has: Callable[[Handle], bool]) -> bool:
     enough = max(low, len(node.prefix) + 1, *(each.start + 1 for each in counted.contains), 0)
     start = 0, (0,) * len(counted.contains)
     todo, seen = [start], {start}
+    next_items = NextItems(counted, few.normal)
     for index, counts in todo:
         if index >= low and all(count >= each.low for count, each in zip(counts, counted.contains, strict=True)):
             return True
         if node.high is not None and index >= node.high.value:
             continue
-        for handle, after in ways(counted, index, counts):
+        for handle, after in next_items.of(index, counts):
             then = (index + 1 if node.high is not None else min(index + 1, enough), after)
             if then not in seen and has(handle):
                 seen.add(then)
@@ -113,7 +105,7 @@ def _has_items(node: ArrayNode, has: Callable[[Handle], bool]) -> bool:
     return False
 
 
-def _has_repeated_item(node: ArrayNode, has: Callable[[Handle], bool]) -> bool:
+def _has_repeated_item(node: n.ArrayNode, has: Callable[[Handle], bool]) -> bool:
     """Whether two items can be the same, if they must."""
     if node.repeated is None:
         return True
@@ -122,7 +114,7 @@ def _has_repeated_item(node: ArrayNode, has: Callable[[Handle], bool]) -> bool:
     return any(has(conjunction(element(node, one), element(node, two))) for two in range(last) for one in range(two))
 
 
-def _has_different_items(node: ArrayNode, few: FewValues) -> bool:
+def _has_different_items(node: n.ArrayNode, few: FewValues) -> bool:
     """Whether there are as many different items as an array must have, if they must be different."""
     if node.unique is None or node.low is None or node.low.value < 2:
         return True
@@ -131,15 +123,15 @@ def _has_different_items(node: ArrayNode, few: FewValues) -> bool:
     return _may_have_values(few, node.items, node.low.value - len(node.prefix))
 
 
-def _may_have_values(few: FewValues, whole: Handle | Node, count: int) -> bool:
+def _may_have_values(few: FewValues, whole: Handle | n.Node, count: int) -> bool:
     """Whether there are so many different values; True where that is not clear."""
     try:
-        return len(few.of_node(whole, count) if isinstance(whole, Node) else few.of(whole, count)) >= count
+        return len(few.of_node(whole, count) if isinstance(whole, n.Node) else few.of(whole, count)) >= count
     except LimitError:
         return True
 
 
-def _has_member(node: ObjectNode, rule: KeyRule, index: int, has: Callable[[Handle], bool]) -> bool:
+def _has_member(node: n.ObjectNode, rule: n.KeyRule, index: int, has: Callable[[Handle], bool]) -> bool:
     """Whether some member can be what a rule of ``some`` demands; True where that is not clear."""
     is_full = node.high is not None and node.high.value <= len(node.required)
     names = node.required if is_full else {**node.properties, **node.required}
@@ -155,7 +147,7 @@ def _has_member(node: ObjectNode, rule: KeyRule, index: int, has: Callable[[Hand
         return True
 
 
-def _has_enough_keys(node: ObjectNode, has: Callable[[Handle], bool]) -> bool:
+def _has_enough_keys(node: n.ObjectNode, has: Callable[[Handle], bool]) -> bool:
     """Whether there are as many keys as an object must have members; True where that is not clear."""
     needed = 0 if node.low is None else node.low.value - len(node.required)
     if needed <= 0:

@@ -8,22 +8,11 @@ from typing import Any
 from constrain.grammar.json_schema.document.document import Constant, Location, escape, type_name
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.assertions import check_names, to_decimal
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    BooleanNode,
-    Conflict,
-    Count,
-    Node,
-    Normal,
-    NullNode,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-)
 
 
-def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Normal:
+def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> n.Normal:
     """Exactly these values, which stand at ``path``: one alone there, or several in an array.
 
     Numbers are equal if their values are; true is not 1.  The parts of arrays and objects become schemas of their own,
@@ -34,13 +23,13 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
     strings: dict[str, None] = {}
     numbers: dict[Decimal, None] = {}
     booleans: dict[bool, None] = {}
-    nodes: list[Node] = []
+    nodes: list[n.Node] = []
     for index, value in enumerate(values):
         if isinstance(value, str):
             if is_text(value) and unwritable.isdisjoint(value):
                 strings[value] = None
         elif value is None:
-            nodes.append(NullNode(pointer))
+            nodes.append(n.NullNode(pointer))
         elif isinstance(value, bool):
             booleans[value] = None
         else:
@@ -54,17 +43,17 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> Norm
             else:
                 location.fail(f"a value must be JSON, not {type_name(value)}", *own_path)
     if strings:
-        nodes.append(StringNode(pointer, values=tuple(strings)))
+        nodes.append(n.StringNode(pointer, values=tuple(strings)))
     if numbers:
-        nodes.append(NumberNode(pointer, NumberForm.ANY, values=tuple(numbers)))
+        nodes.append(n.NumberNode(pointer, NumberForm.ANY, values=tuple(numbers)))
     if booleans:
-        nodes.append(BooleanNode(pointer, tuple(booleans)))
+        nodes.append(n.BooleanNode(pointer, tuple(booleans)))
     if nodes:
-        return Normal(tuple(nodes), typed_by=pointer)
+        return n.Normal(tuple(nodes), typed_by=pointer)
     reason = "the value holds a lone surrogate, which no UTF-8 text can" if values else "enum is empty"
     if values and unwritable:
         reason = "the value holds a character for which there is no escape"
-    return Normal((), Conflict(reason, pointer))
+    return n.Normal((), n.Conflict(reason, pointer))
 
 
 def number_as_written(value: int | float | Decimal, pointer: str) -> Decimal:
@@ -81,16 +70,16 @@ def number_as_written(value: int | float | Decimal, pointer: str) -> Decimal:
     return Decimal((sign, (*digits, 0), -1)) if exponent == 0 else number
 
 
-def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[str, ...]) -> Node:
+def _array(value: list[Any] | tuple[Any, ...], location: Location, path: tuple[str, ...]) -> n.Node:
     pointer = location.pointer_to(*path)
-    size = Count(len(value), pointer)
+    size = n.Count(len(value), pointer)
     prefix = tuple(location.at(Constant(item), f"{pointer}/{index}") for index, item in enumerate(value))
-    return ArrayNode(pointer, prefix, (), size, size, constant=value)
+    return n.ArrayNode(pointer, prefix, (), size, size, constant=value)
 
 
-def _object(value: dict[str, Any], location: Location, path: tuple[str, ...]) -> Node:
+def _object(value: dict[str, Any], location: Location, path: tuple[str, ...]) -> n.Node:
     pointer = location.pointer_to(*path)
     check_names(value, pointer)
     properties = {name: location.at(Constant(item), f"{pointer}/{escape(name)}") for name, item in value.items()}
     required = dict.fromkeys(value, pointer)
-    return ObjectNode(pointer, properties, required, location.at(False, pointer), constant=value)
+    return n.ObjectNode(pointer, properties, required, location.at(False, pointer), constant=value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from heapq import heappop, heappush
 from itertools import count
 
@@ -65,16 +66,10 @@ class _Left:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Regular, int] = {}
-
-    def length(self, language: Regular) -> int:
-        """The bytes of a shortest string, where nothing is intersected."""
-        known = self._known.get(language)
-        if known is None:
-            known = self._known[language] = min(self._length(language), _LONG)
-        return known
+        self.length = cache(lambda language: min(self._length(language), _LONG))
 
     def _length(self, language: Regular) -> int:
+        """The bytes of a shortest string, where nothing is intersected."""
         if isinstance(language, Literal):
             return len(language.data)
         if isinstance(language, ByteSet):

@@ -7,27 +7,16 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import cache
-from operator import add
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
-from constrain.grammar.json_schema.normal.counted_items import choices_of
+from constrain.grammar.json_schema.normal import nodes as n
+from constrain.grammar.json_schema.normal.counted_items import NextItems
 from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
 from constrain.grammar.json_schema.normal.intersect import element, number_fits
 from constrain.grammar.json_schema.normal.key_classes import other_classes
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    BooleanNode,
-    Conflict,
-    Node,
-    NullNode,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    single_number,
-)
 from constrain.grammar.json_schema.text_dependent.repeated_items import RepeatedItems
 from constrain.grammar.json_schema.text_dependent.unique_items import (
     MAX_SCARCE,
@@ -46,7 +35,7 @@ MAX_DIFFERENT = 10_000
 """The greatest ``minItems`` beside ``uniqueItems``: an item more than is there must be known to exist."""
 
 
-def array_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
+def array_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflict:
     """All that may follow the opening bracket."""
     unique = node.unique is not None and (node.high is None or node.high.value > 1)
     if node.repeated is not None:
@@ -56,7 +45,7 @@ def array_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
     return _plain_tails(context, node)
 
 
-def _plain_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
+def _plain_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflict:
     builder = context.builder
     comma = builder.lexeme(context.layout.comma, "','")
     close = builder.lexeme(context.layout.close_array, "']'")
@@ -120,7 +109,7 @@ State = tuple[int, tuple[int, ...], frozenset[Hashable]]
 _REPEATED: frozenset[Hashable] = frozenset(("repeated",))
 
 
-def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Right] | Conflict:
+def _counting_tails(context: Context, node: n.ArrayNode, unique: bool) -> list[Right] | n.Conflict:
     """A state for all that decides how the array may go on."""
     builder = context.builder
     comma = builder.lexeme(context.layout.comma, "','")
@@ -139,7 +128,7 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
     start: State = (0, (0,) * len(node.contains), frozenset())
     seen = {start}
     todo = deque([start])
-    next_items = _NextItems(context, node)
+    next_items = NextItems(node, context.normal)
     values_of = cache(lambda handle: list(_values(context, handle, one_by_one)))
     while todo:
         spend()
@@ -150,8 +139,7 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
             tails.append((states.symbol(state), close) if index else (close,))
         if high is not None and index >= high:
             continue
-        for handle, steps in next_items.of(index, counts):
-            then_counts = tuple(map(add, counts, steps))
+        for handle, then_counts in next_items.of(index, counts):
             for key, symbol in values_of(handle):
                 then_used = used
                 if unique:
@@ -169,40 +157,11 @@ def _counting_tails(context: Context, node: ArrayNode, unique: bool) -> list[Rig
                     todo.append(then)
     if not tails:
         where = node.contains[0].pointer if node.contains else node.unique or node.pointer
-        return Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
+        return n.Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
     return tails
 
 
-class _NextItems:
-    """What the next item may be; states that say the same about it share the answer."""
-
-    def __init__(self, context: Context, node: ArrayNode) -> None:
-        self._context = context
-        self._node = node
-        self._known: dict[tuple[object, ...], list[tuple[Handle, tuple[int, ...]]]] = {}
-
-    def of(self, index: int, counts: tuple[int, ...]) -> list[tuple[Handle, tuple[int, ...]]]:
-        """The schemas it may have, each with what it adds to the counts; those without values are left out."""
-        choices = [choices_of(each, index, count) for each, count in zip(self._node.contains, counts, strict=True)]
-        base = element(self._node, index)
-        key = (base, *choices)
-        found = self._known.get(key)
-        if found is None:
-            # One demand after the other: most combinations are known to be contradictory long before they are whole.
-            found = [(base, ())]
-            for choice in choices:
-                longer = []
-                for handle, steps in found:
-                    for part, step in choice:
-                        both = conjunction(handle, part)
-                        if not part or both == handle or self._context.normal(both).nodes:
-                            longer.append((both, (*steps, step)))
-                found = longer
-            self._known[key] = found
-        return found
-
-
-def _demands(node: ArrayNode) -> list[str]:
+def _demands(node: n.ArrayNode) -> list[str]:
     """All that an array demands, with the pointers."""
     found = _schemas_of_items(node)
     for each in node.contains:
@@ -216,15 +175,15 @@ def _demands(node: ArrayNode) -> list[str]:
     return found
 
 
-def _schemas_of_items(node: ArrayNode) -> list[str]:
+def _schemas_of_items(node: n.ArrayNode) -> list[str]:
     return [f"items (at {place.pointer})" for place in dict.fromkeys(sum((*node.prefix, node.items), ()))]
 
 
-def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
+def _unique_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflict:
     """All different, where the items may have many values."""
     assert node.unique is not None
     tails = _counting_tails(context, node, False) if node.contains else _plain_tails(context, node)
-    if isinstance(tails, Conflict):
+    if isinstance(tails, n.Conflict):
         return tails
     low = 0 if node.low is None else node.low.value
     high = None if node.high is None else node.high.value
@@ -254,7 +213,7 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
         assert node.low is not None
         schemas = " and ".join(_schemas_of_items(node)) or "the items"
         reason = f"there are not as many different values of {schemas} as {node.low} demands"
-        return Conflict(f"{reason} with uniqueItems (at {node.unique})", node.low.pointer)
+        return n.Conflict(f"{reason} with uniqueItems (at {node.unique})", node.low.pointer)
     unsupported = _first_unsupported(context, node)
     if unsupported is not None:
         context.refuse(
@@ -270,16 +229,18 @@ def _unique_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
     return [*(tail for tail in tails if tail == close), (items,)]
 
 
-def _repeating_tails(context: Context, node: ArrayNode) -> list[Right] | Conflict:
+def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflict:
     """Some item twice: what ``not`` makes of ``uniqueItems``."""
     assert node.repeated is not None
     if node.high is not None and node.high.value < 2:
-        return Conflict(f"no item comes twice (as it must, since not {node.repeated}) with {node.high}", node.repeated)
+        return n.Conflict(
+            f"no item comes twice (as it must, since not {node.repeated}) with {node.high}", node.repeated
+        )
     if _is_finite(context, node):
         return _counting_tails(context, node, False)
     plain = replace(node, repeated=None)
     tails = _counting_tails(context, plain, False) if node.contains else _plain_tails(context, plain)
-    if isinstance(tails, Conflict):
+    if isinstance(tails, n.Conflict):
         return tails
     what = "prefixItems" if node.prefix else "contains" if node.contains else None
     if what is not None:
@@ -302,8 +263,8 @@ def _repeating_tails(context: Context, node: ArrayNode) -> list[Right] | Conflic
     return [(items,)]
 
 
-def _kinds_of_items(node: ArrayNode) -> list[Handle]:
-    """All that an item may have to be: by its place, and for the sake of each ``contains`` (see ``choices_of``)."""
+def _kinds_of_items(node: n.ArrayNode) -> list[Handle]:
+    """All that an item may have to be: by its place, and for the sake of each ``contains`` (see ``NextItems``)."""
     found = dict.fromkeys(element(node, index) for index in range(len(node.prefix) + 1))
     for each in node.contains:
         # Only where there may be too many does an item have to be none of them.
@@ -312,7 +273,7 @@ def _kinds_of_items(node: ArrayNode) -> list[Handle]:
     return list(found)
 
 
-def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | None:
+def _first_unsupported(context: Context, node: n.ArrayNode) -> tuple[str, str] | None:
     """What in the items rules cannot be made for, that tell different values apart; and where."""
     if not context.layout.tells_values:
         return "endlessly many values, in arguments that are not JSON", node.pointer
@@ -322,10 +283,10 @@ def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | N
     for handle in todo:
         for one in context.normal(handle).nodes:
             found: list[Handle] = []
-            if isinstance(one, NumberNode) and not is_regular_number(one):
+            if isinstance(one, n.NumberNode) and not is_regular_number(one):
                 divisor = next(iter((*one.divisors, *one.not_divisors)))
                 return f"multipleOf {divisor.value}", divisor.pointer
-            if isinstance(one, ArrayNode):
+            if isinstance(one, n.ArrayNode):
                 if one.repeated is not None:
                     return "the complement of uniqueItems", one.pointer
                 if one.contains:
@@ -333,7 +294,7 @@ def _first_unsupported(context: Context, node: ArrayNode) -> tuple[str, str] | N
                 if one.prefix and one.unique is not None:
                     return "uniqueItems beside prefixItems", one.pointer
                 found = [*one.prefix, one.items]
-            elif isinstance(one, ObjectNode):
+            elif isinstance(one, n.ObjectNode):
                 if one.some:
                     return "conditions on members without a name", one.pointer
                 if context.is_part and any(context.normal(handle).nodes for _, handle in other_classes(one)):
@@ -363,7 +324,7 @@ def _values(context: Context, handle: Handle, unique: bool) -> Iterator[tuple[Ha
                 yield key, symbol
 
 
-def _is_finite(context: Context, node: ArrayNode) -> bool:
+def _is_finite(context: Context, node: n.ArrayNode) -> bool:
     """Whether all items are out of few scalar values, and there are not too many ways to choose some of them."""
     keys: set[Hashable] = set()
     for handle in (*node.prefix, node.items):
@@ -383,15 +344,15 @@ def _is_finite(context: Context, node: ArrayNode) -> bool:
 _MAX_SUBSETS = 600
 
 
-def _singles(node: Node) -> list[tuple[Hashable, Node]] | None:
+def _singles(node: n.Node) -> list[tuple[Hashable, n.Node]] | None:
     """The values of a node, each as a node of its own; None if there are many."""
-    if isinstance(node, NullNode):
+    if isinstance(node, n.NullNode):
         return [(None, node)]
-    if isinstance(node, BooleanNode):
-        return [(("boolean", value), BooleanNode(node.pointer, (value,))) for value in node.values]
-    if isinstance(node, StringNode) and node.values is not None and len(node.values) <= MAX_UNIQUE:
-        return [(value, StringNode(node.pointer, values=(value,))) for value in node.values]
-    if isinstance(node, NumberNode):
+    if isinstance(node, n.BooleanNode):
+        return [(("boolean", value), n.BooleanNode(node.pointer, (value,))) for value in node.values]
+    if isinstance(node, n.StringNode) and node.values is not None and len(node.values) <= MAX_UNIQUE:
+        return [(value, n.StringNode(node.pointer, values=(value,))) for value in node.values]
+    if isinstance(node, n.NumberNode):
         values = node.values
         if values is None and node.form is not NumberForm.ANY and node.low is not None and node.high is not None:
             first = int(node.low.value.to_integral_value(ROUND_CEILING))
@@ -400,5 +361,5 @@ def _singles(node: Node) -> list[tuple[Hashable, Node]] | None:
                 return None
             values = tuple(value for value in map(Decimal, range(first, last + 1)) if number_fits(value, node))
         if values is not None and len(values) <= MAX_UNIQUE:
-            return [(("number", value.normalize()), single_number(node, value)) for value in values]
+            return [(("number", value.normalize()), n.single_number(node, value)) for value in values]
     return None

@@ -25,18 +25,9 @@ from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.json_schema.lexical.texts import HOST_NAME, Format, is_regular
 from constrain.grammar.json_schema.lexical.words import describe
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.algebra import content
 from constrain.grammar.json_schema.normal.metaschema import check_document
-from constrain.grammar.json_schema.normal.nodes import (
-    ANY,
-    ArrayNode,
-    Conflict,
-    Node,
-    Normal,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-)
 from constrain.grammar.json_schema.normal.normalize import Normalizer
 from constrain.grammar.json_schema.rules.arrays import array_tails
 from constrain.grammar.json_schema.rules.objects import object_tails
@@ -48,7 +39,7 @@ from constrain.grammar.regular import Empty, Regular
 from constrain.grammar.rules_on_demand import Template, UnfoldingMaker
 from constrain.limits import spend
 
-Container = ArrayNode | ObjectNode
+Container = n.ArrayNode | n.ObjectNode
 
 # No symbol of a lexeme or nonterminal.
 _NOT_WRITTEN: Symbol = 1 << 40
@@ -94,12 +85,12 @@ class RuleWriter:
         # What was written in each layout.
         self._known: dict[Layout, _Written] = {}
         self._written = _Written()
-        self._why_nothing: dict[Handle, Conflict] = {}
-        self._tails: dict[tuple[Node, Layout], list[Right]] = {}
+        self._why_nothing: dict[Handle, n.Conflict] = {}
+        self._tails: dict[tuple[n.Node, Layout], list[Right]] = {}
         # Containers whose rules are still to be written: nonterminal, its opening bracket, node, its layout.
         self._queue: deque[tuple[Symbol, Symbol, Container, Layout]] = deque()
         # Nonterminals that derive nothing and why; and whether a rule may lead back to itself.
-        self._dead: dict[Symbol, Conflict] = {}
+        self._dead: dict[Symbol, n.Conflict] = {}
         self._may_recur = False
         self._unfolded: dict[Symbol, Template] = {} if whole is None else whole.unfolded
         self.makes_lexemes = False
@@ -133,7 +124,7 @@ class RuleWriter:
             productions = self.builder.productions_since(self._first_production)
             _check_satisfiable(productions, start, self._first, self.builder.nonterminal_count, self._dead)
 
-    def root(self) -> Normal:
+    def root(self) -> n.Normal:
         """The normal form of the document's root."""
         return self._normalizer.normal(self._document.references.follow(self._document.root))
 
@@ -142,7 +133,7 @@ class RuleWriter:
         normal = self.root()
         return self.write_nodes(normal.nodes, normal.conflict)
 
-    def write_nodes(self, alternatives: tuple[Node, ...], conflict: Conflict | None) -> Symbol:
+    def write_nodes(self, alternatives: tuple[n.Node, ...], conflict: n.Conflict | None) -> Symbol:
         """The same for some of the root's alternatives; ``conflict`` says why there is nothing else."""
         builder = self.builder
         start = builder.nonterminal("#")
@@ -150,15 +141,15 @@ class RuleWriter:
         if listed is not None:
             builder.add(start, (listed,))
         for node in nodes:
-            if isinstance(node, (ArrayNode, ObjectNode)):
-                if isinstance(node, ArrayNode):
+            if isinstance(node, (n.ArrayNode, n.ObjectNode)):
+                if isinstance(node, n.ArrayNode):
                     bracket = builder.lexeme(self.layout.first_array, "'['")
                 else:
                     bracket = builder.lexeme(self.layout.first_object, self.layout.object_brackets[0])
                 self._queue.append((start, bracket, node, self.layout))
             else:
                 symbol = self._scalar(node, _nothing_before)
-                if isinstance(symbol, Conflict):
+                if isinstance(symbol, n.Conflict):
                     conflict = symbol
                 else:
                     builder.add(start, (symbol,))
@@ -181,15 +172,15 @@ class RuleWriter:
                 # The root, met again below itself: it only differs in the white space before it.
                 self._may_recur = True
             else:
-                if isinstance(node, ArrayNode):
+                if isinstance(node, n.ArrayNode):
                     result = array_tails(self, node)
                 else:
                     result = object_tails(self, node)
-                if isinstance(result, Conflict):
+                if isinstance(result, n.Conflict):
                     self._dead[symbol] = result
                     result = []
                 tails = self._tails[node, layout] = result
-            empty = layout.empty_array if isinstance(node, ArrayNode) else layout.empty_object
+            empty = layout.empty_array if isinstance(node, n.ArrayNode) else layout.empty_object
             for tail in tails:
                 if len(tail) == 1 and tail[0] < 0 and empty is not None:
                     builder.add(symbol, (builder.lexeme(empty, "an empty value"),))
@@ -225,15 +216,15 @@ class RuleWriter:
         if listed is not None:
             symbols[listed] = None
         for node in nodes:
-            if isinstance(node, (ArrayNode, ObjectNode)):
+            if isinstance(node, (n.ArrayNode, n.ObjectNode)):
                 container = self._container(node)
                 if container is None:
-                    conflict = Conflict(f"values are nested more than {MAX_INDENTED_DEPTH} levels deep", node.pointer)
+                    conflict = n.Conflict(f"values are nested more than {MAX_INDENTED_DEPTH} levels deep", node.pointer)
                 else:
                     symbols[container] = None
                 continue
             symbol = self._scalar(node, self.layout.value)
-            if isinstance(symbol, Conflict):
+            if isinstance(symbol, n.Conflict):
                 conflict = symbol
             else:
                 symbols[symbol] = None
@@ -276,12 +267,12 @@ class RuleWriter:
         add(an_array, (opening, items, closing))
         add(an_array, (opening, closing))
         symbols = {"object": an_object, "array": an_array}
-        self._written.containers.update((node, symbols[node.kind]) for node in ANY.nodes if node.kind in symbols)
+        self._written.containers.update((node, symbols[node.kind]) for node in n.ANY.nodes if node.kind in symbols)
         return value
 
     def _listed(
-        self, nodes: tuple[Node, ...], layout: Layout | None, *, is_root: bool = False
-    ) -> tuple[Symbol | None, Sequence[Node]]:
+        self, nodes: tuple[n.Node, ...], layout: Layout | None, *, is_root: bool = False
+    ) -> tuple[Symbol | None, Sequence[n.Node]]:
         """The symbol of all arrays and objects of a long list of values; and the nodes that are still to be written."""
         if len(nodes) < MIN_LISTED or self.any_order or layout is None:
             return None, nodes
@@ -295,35 +286,35 @@ class RuleWriter:
         symbol = self.builder.own_lexeme(language, f"a value listed at {several[0].pointer.rpartition('/')[0]}")
         return symbol, [node for node in nodes if node not in known]
 
-    def why_nothing(self, handle: Handle) -> Conflict:
+    def why_nothing(self, handle: Handle) -> n.Conflict:
         """Why :meth:`value` gave None for a handle."""
         return self._why_nothing[handle]
 
-    def normal(self, handle: Handle) -> Normal:
+    def normal(self, handle: Handle) -> n.Normal:
         """The normal form of a handle."""
         return self._normalizer.normal(handle)
 
-    def scalar(self, node: Node) -> Symbol | None:
+    def scalar(self, node: n.Node) -> Symbol | None:
         """The symbol of a scalar node, after white space."""
         symbol = self._scalar(node, self.layout.value)
-        return None if isinstance(symbol, Conflict) else symbol
+        return None if isinstance(symbol, n.Conflict) else symbol
 
-    def node(self, node: Node) -> Symbol | Conflict:
+    def node(self, node: n.Node) -> Symbol | n.Conflict:
         """The symbol of a node, after white space."""
-        if not isinstance(node, (ArrayNode, ObjectNode)):
+        if not isinstance(node, (n.ArrayNode, n.ObjectNode)):
             return self._scalar(node, self.layout.value)
         symbol = self._container(node)
-        return Conflict("values are nested too deeply", node.pointer) if symbol is None else symbol
+        return n.Conflict("values are nested too deeply", node.pointer) if symbol is None else symbol
 
-    def note_dead(self, symbol: Symbol, conflict: Conflict) -> None:
+    def note_dead(self, symbol: Symbol, conflict: n.Conflict) -> None:
         """Note that a nonterminal derives nothing, and why."""
         self._dead[symbol] = conflict
 
-    def _scalar(self, node: Node, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
+    def _scalar(self, node: n.Node, opened: Callable[[Regular], Regular]) -> Symbol | n.Conflict:
         """The symbol of a scalar node; ``opened`` puts before a token what may stand before it."""
         notation = self.layout.notation
         spelling = notation.spelling
-        if isinstance(node, StringNode) and node.values is None and node.terms:
+        if isinstance(node, n.StringNode) and node.values is None and node.terms:
             self._formats.update([term.text.name for term in node.terms if type(term.text) is Format])
             is_alone = len(node.terms) == 1 and node.low is None and node.high is None
             # What is excluded is an assertion about the string, too.
@@ -343,12 +334,12 @@ class RuleWriter:
                     return self.builder.choice([(names.plain(),), (self._names_with_a_labels(names),)])
                 where = next(term.pointer for term in node.terms if term.text == HOST_NAME)
                 self.note("what Punycode stands for is not looked at beside other assertions about the string", where)
-        if isinstance(node, NumberNode) and (node.divisors or node.not_divisors) and can_be_counted(node):
+        if isinstance(node, n.NumberNode) and (node.divisors or node.not_divisors) and can_be_counted(node):
             numbers = Multiples(node, notation.is_plain)
             if numbers.is_involved or not is_regular_number(node):
                 return self._counted(node, numbers, opened)
         core = scalar(node, self.refuse, notation)
-        return core if isinstance(core, Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
+        return core if isinstance(core, n.Conflict) else self.builder.lexeme(opened(core), scalar_name(node))
 
     def _names_with_a_labels(self, names: HostNames) -> Symbol:
         symbol = self.unfolded(names, str(HOST_NAME))
@@ -356,9 +347,11 @@ class RuleWriter:
         self.makes_lexemes = True
         return symbol
 
-    def _counted(self, node: NumberNode, numbers: Multiples, opened: Callable[[Regular], Regular]) -> Symbol | Conflict:
+    def _counted(
+        self, node: n.NumberNode, numbers: Multiples, opened: Callable[[Regular], Regular]
+    ) -> Symbol | n.Conflict:
         if not numbers.is_any():
-            return Conflict(f"there is not {scalar_name(node)}", node.pointer)
+            return n.Conflict(f"there is not {scalar_name(node)}", node.pointer)
         template = CountedMultiples(numbers, self.builder, opened)
         symbol = self.unfolded(template, scalar_name(node))
         self.builder.add(symbol, template.example)
@@ -369,7 +362,7 @@ class RuleWriter:
         written = self._known.get(layout)
         return None if written is None else written.values.get(handle)
 
-    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+    def written_container(self, layout: Layout, node: n.Node) -> Symbol | None:
         """The symbol of an array or object in a layout."""
         written = self._known.get(layout)
         return None if written is None else written.containers.get(node)
@@ -401,7 +394,7 @@ class RuleWriter:
             self._may_recur = True
             return symbol
         symbol = containers[node] = self._written.by_content[same] = self.builder.nonterminal(node.pointer)
-        if isinstance(node, ArrayNode):
+        if isinstance(node, n.ArrayNode):
             bracket = self.builder.lexeme(layout.open_array, "'['")
         else:
             bracket = self.builder.lexeme(layout.open_object, "'{'")
@@ -416,14 +409,14 @@ class _Written:
         self.values: dict[Handle, Symbol | None] = {}
         # By the identity of their language, which is held here.
         self.scalars: dict[int, tuple[Symbol, Regular]] = {}
-        self.containers: dict[Node, Symbol] = {}
+        self.containers: dict[n.Node, Symbol] = {}
         # By what makes two nodes the same.
         self.by_content: dict[object, Symbol] = {}
 
 
 def _has_parts(node: Container) -> bool:
     """Whether a node speaks of schemas: one of the same content then speaks of the same ones."""
-    if isinstance(node, ArrayNode):
+    if isinstance(node, n.ArrayNode):
         return bool(node.prefix or node.items or node.contains)
     return bool(node.properties or node.rules or node.additional)
 
@@ -491,7 +484,7 @@ def _productive(productions: Productions, first: int, count: int) -> bytearray:
 
 
 def _check_satisfiable(
-    productions: Productions, start: Symbol, first: int, count: int, dead: dict[Symbol, Conflict]
+    productions: Productions, start: Symbol, first: int, count: int, dead: dict[Symbol, n.Conflict]
 ) -> None:
     """Raise SchemaError if the start derives nothing, with a reason; lexemes count as not empty."""
     by_left: dict[Symbol, list[Right]] = {}

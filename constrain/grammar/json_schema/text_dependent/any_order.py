@@ -9,16 +9,8 @@ from collections.abc import Callable, Collection, Hashable
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
+from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import NEVER, Symbol
-from constrain.grammar.rules_on_demand import (
-    Automaton,
-    Costs,
-    Edge,
-    IsUsable,
-    Right,
-    TextBefore,
-    UnfoldedAutomata,
-)
 
 
 class _Way(NamedTuple):
@@ -58,7 +50,9 @@ class MembersTemplate(Protocol):
     def may_open(self) -> bool:
         """Whether the automaton may have open branches."""
 
-    def begin(self, unfolding: UnfoldedAutomata, before: Before | None = None) -> tuple[Automaton, Hashable]:
+    def begin(
+        self, unfolding: on_demand.UnfoldedAutomata, before: Before | None = None
+    ) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
 
 
@@ -102,7 +96,9 @@ class AnyOrder:
         self.required.append(required)
         self.most.append(most)
 
-    def begin(self, unfolding: UnfoldedAutomata, before: Before | None = None) -> tuple[Automaton, Hashable]:
+    def begin(
+        self, unfolding: on_demand.UnfoldedAutomata, before: Before | None = None
+    ) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state, behind others if there are any."""
         automaton = MembersInAnyOrder(self, unfolding.is_usable)
         return automaton, automaton.start(before)
@@ -116,15 +112,15 @@ class Behind:
         self._before = before
         self.may_open = template.may_open
 
-    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         return self._template.begin(unfolding, self._before)
 
 
-class MembersInAnyOrder:
+class MembersInAnyOrder(on_demand.NeverOpen):
     """The automaton; its states are :class:`Members`."""
 
-    def __init__(self, order: AnyOrder, is_usable: IsUsable) -> None:
+    def __init__(self, order: AnyOrder, is_usable: on_demand.IsUsable) -> None:
         self._order = order
         self.ways = [
             way for way in order.ways if is_usable(way.value) and is_usable(way.first_key) and is_usable(way.next_key)
@@ -147,13 +143,13 @@ class MembersInAnyOrder:
         count, pending, is_empty = before or (0, (1 << self._order.demands) - 1, True)
         return Members(0, count, pending, (0,) * len(self._place), is_empty)
 
-    def edges(self, state: Members) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: Members) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on, each with its edge."""
         order = self._order
-        ends: list[Right] = []
+        ends: list[on_demand.Right] = []
         if order.close is not None and self.may_end(state):
             ends.append((order.close,))
-        further: list[Edge] = []
+        further: list[on_demand.Edge] = []
         used, pending, place = state.used, state.pending, 0 if state.is_empty else 1
         for edge, (way, bit) in enumerate(zip(self.ways, self._bits, strict=True)):
             if bit & used or way.met & ~pending or self._left(way.member, state.counts) == 0:
@@ -191,20 +187,12 @@ class MembersInAnyOrder:
         most = self._order.most[member]
         return None if place is None or most is None else most - counts[place]
 
-    def close(self, state: Members, edge: int, text: TextBefore) -> Hashable:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
-
-    def least(self, state: Members, costs: Costs) -> int:
+    def least(self, state: Members, costs: on_demand.Costs) -> int:
         """What the cheapest members cost that are still needed, and the closing brace."""
         prices: _Prices | None = costs.known.get(self)
         if prices is None:
             prices = costs.known[self] = _Prices(self._order, self.ways, self._bits, self._required, self._left, costs)
         return prices.least(state)
-
-    def least_behind(self, state: Members, edge: int, costs: Costs) -> int:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
 
     def needed_of_any(self, state: Members) -> int:
         """How many more members there must be, if some of them may be any; 0 if just those that are required."""
@@ -264,7 +252,7 @@ class _Prices:
         bits: list[int],
         required: int,
         left: Callable[[int, tuple[int, ...]], int | None],
-        costs: Costs,
+        costs: on_demand.Costs,
     ) -> None:
         self._order = order
         self._left = left

@@ -10,24 +10,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from math import lcm
 from typing import NamedTuple
 
+from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import NEVER, GrammarBuilder
 from constrain.grammar.json_schema.lexical.multiples import decimal_places, least_common_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal.nodes import Bound, NumberNode
 from constrain.grammar.regular import Regular, literal
-from constrain.grammar.rules_on_demand import (
-    Automaton,
-    Costs,
-    Edge,
-    Right,
-    TextBefore,
-    UnfoldedAutomata,
-)
 
 MAX_PERIOD = 500
 """Where there are several divisors, the greatest common multiple for which there is a regular language."""
@@ -180,7 +173,7 @@ class _State(NamedTuple):
     """How many of them stand behind the point; -1 if there is no point."""
 
 
-class CountedMultiples:
+class CountedMultiples(on_demand.NeverOpen):
     """The template of a number; see :mod:`constrain.grammar.rules_on_demand`.
 
     Parameters
@@ -198,25 +191,25 @@ class CountedMultiples:
         self._numbers = numbers
         characters = "0123456789.-"
         self._inner = {sign: builder.lexeme(literal(sign), repr(sign)) for sign in characters}
-        self._known_fewest: dict[_State, int] = {}
+        self._fewest = cache(self._count_fewest)
         self._first = {sign: builder.lexeme(opened(literal(sign)), repr(sign)) for sign in characters if sign != "."}
 
     @property
-    def example(self) -> Right:
+    def example(self) -> on_demand.Right:
         """A rule that says that there are such numbers."""
         return (self._first["0"],)
 
-    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton, and its first state."""
         return self, _State(-1, False, -1)
 
-    def edges(self, state: _State) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: _State) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on."""
-        ends: list[Right] = []
-        further: list[Edge] = []
+        ends: list[on_demand.Right] = []
+        further: list[on_demand.Edge] = []
         symbols = self._first if state == _State(-1, False, -1) else self._inner
         for sign, then in self._steps(state):
-            right: Right = (symbols[sign],)
+            right: on_demand.Right = (symbols[sign],)
             if self._may_end(then):
                 ends.append(right)
             if any(True for _ in self._steps(then)):
@@ -227,11 +220,7 @@ class CountedMultiples:
         """The state behind an edge."""
         return edge
 
-    def close(self, state: _State, edge: Hashable, text: TextBefore) -> Hashable:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
-
-    def least(self, state: _State, costs: Costs) -> int:
+    def least(self, state: _State, costs: on_demand.Costs) -> int:
         """What the fewest characters cost that end the number."""
         dearest = max(costs.of(symbol) for symbol in self._inner.values())
         symbols = self._first if state == _State(-1, False, -1) else self._inner
@@ -245,18 +234,8 @@ class CountedMultiples:
             default=NEVER,
         )
 
-    def least_behind(self, state: _State, edge: Hashable, costs: Costs) -> int:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
-
-    def _fewest(self, state: _State) -> int:
-        """How many characters there must be after some digits, at least one; NEVER if there must be too many."""
-        known = self._known_fewest.get(state)
-        if known is None:
-            known = self._known_fewest[state] = self._count_fewest(state)
-        return known
-
     def _count_fewest(self, state: _State) -> int:
+        """How many characters there must be after some digits, at least one; NEVER if there must be too many."""
         numbers = self._numbers
         digits, is_negative, fraction = state
         places = max(numbers.places, 1)

@@ -19,20 +19,11 @@ from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.key_classes import is_inexhaustible
 from constrain.grammar.json_schema.normal.nodes import ObjectNode
+from constrain.grammar.json_schema.text_dependent import object_states as states
 from constrain.grammar.json_schema.text_dependent.by_value import NOTHING, ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
 from constrain.grammar.json_schema.text_dependent.object_costs import Member, ObjectCosts
 from constrain.grammar.json_schema.text_dependent.object_members import ObjectMembers
-from constrain.grammar.json_schema.text_dependent.object_states import (
-    NO_KEYS,
-    NO_OTHERS,
-    NOTHING_LEFT,
-    AheadOfKey,
-    BehindKey,
-    Members,
-    ObjectState,
-    Others,
-)
 from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED
 from constrain.grammar.persistent import PersistentMap, PersistentSet
 from constrain.grammar.regular import Regular, complement, intersect
@@ -41,10 +32,11 @@ from constrain.limits import spend
 
 
 class ObjectAutomaton:
-    """The objects of a node that are different from others, or equal to one; its states are :class:`ObjectState`.
+    """The objects of a node that are different from others, or equal to one.
 
+    Its states are :class:`~.object_states.ObjectState`.
     Where keys run out, the lexemes of further keys leave those out that are there; behind such a key it is a
-    :class:`BehindKey`.
+    :class:`~.object_states.BehindKey`.
     """
 
     def __init__(self, values: Differences, node: ObjectNode, layout: Layout) -> None:
@@ -59,31 +51,31 @@ class ObjectAutomaton:
         self._is_different = lru_cache(maxsize=10_000)(self._find_difference)
         self._class_of = lru_cache(maxsize=10_000)(self._find_class)
         # For each name, what adds another object to those of the others that have it.
-        self._adders: dict[str, Callable[[ByValue, Members, bool], ByValue]] = {}
+        self._adders: dict[str, Callable[[ByValue, states.Members, bool], ByValue]] = {}
         self._has_endless_keys = values.is_roomy(node)
 
-    def start(self, others: Values, is_same: bool) -> ObjectState:
+    def start(self, others: Values, is_same: bool) -> states.ObjectState:
         """The state before the opening brace."""
-        return ObjectState(0, -1, 0, NO_KEYS, others.derived(PersistentSet, _add_content), is_same, True)
+        return states.ObjectState(0, -1, 0, states.NO_KEYS, others.derived(PersistentSet, _add_content), is_same, True)
 
     def can_differ(self, others: Values) -> bool:
         """Whether any object is none of ``others``."""
         return self._can_end(self.start(others, False))
 
-    def edges(self, state: ObjectState | BehindKey | AheadOfKey) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: states.ObjectState | states.BehindKey | states.AheadOfKey) -> tuple[list[Right], list[Edge]]:
         """The ways to end in a state, and those to go on."""
-        if not isinstance(state, ObjectState):
-            kind = OPEN | HARD if isinstance(state, AheadOfKey) else 0
+        if not isinstance(state, states.ObjectState):
+            kind = OPEN | HARD if isinstance(state, states.AheadOfKey) else 0
             return [], [((symbol,), state.then, kind) for symbol in self._values.any(self._layout, state.handle)]
         return self.ends(state), [edge for member in self.members(state) for edge in self.with_member(state, member)]
 
-    def ends(self, state: ObjectState) -> list[Right]:
+    def ends(self, state: states.ObjectState) -> list[Right]:
         """The ways to end in a state."""
         if not self._ends(state):
             return []
         return [self._members.empty if state.is_empty else (self._members.close,)]
 
-    def members(self, state: ObjectState) -> Iterator[Member]:
+    def members(self, state: states.ObjectState) -> Iterator[Member]:
         """The members that may come next, as far as the values of others do not matter."""
         yield from self.single_members(state)
         for other in self.other_members(state):
@@ -93,7 +85,7 @@ class ObjectAutomaton:
             if not state.is_same:
                 yield other
 
-    def single_members(self, state: ObjectState) -> Iterator[Member]:
+    def single_members(self, state: states.ObjectState) -> Iterator[Member]:
         """Those with a name, and with the keys of small classes."""
         members = self._members
         then = state._replace(size=state.size + 1, is_empty=False)
@@ -110,7 +102,7 @@ class ObjectAutomaton:
             if name not in state.keys:
                 yield Member(name, 0, handle, then._replace(keys=state.keys.plus(name)))
 
-    def other_members(self, state: ObjectState) -> list[Member]:
+    def other_members(self, state: states.ObjectState) -> list[Member]:
         """Those with any other key, one for each large class."""
         members = self._members
         if not members.large_classes:
@@ -131,7 +123,7 @@ class ObjectAutomaton:
         found = [place for place, (keys, _) in enumerate(classes) if is_text(name) and contains(keys, name)]
         return found[0] if found else -1
 
-    def with_member(self, state: ObjectState, member: Member) -> list[Edge]:
+    def with_member(self, state: states.ObjectState, member: Member) -> list[Edge]:
         """The ways to go on with a member: with the value of some of the others, or with one of none."""
         spend(5)
         if member.name is None:
@@ -153,7 +145,7 @@ class ObjectAutomaton:
             further.extend(((*before, symbol), after, 0) for symbol in symbols)
         return further
 
-    def _with_any_other(self, state: ObjectState, member: Member) -> list[Edge]:
+    def _with_any_other(self, state: states.ObjectState, member: Member) -> list[Edge]:
         """The same with a key that none of the others has."""
         assert member.keys is not None
         after = self._decided(member.then)
@@ -162,16 +154,16 @@ class ObjectAutomaton:
             return []
         before = self._before(state, language, "key")
         if member.keys in self._scarce:
-            return [(before, AheadOfKey(after, member.handle), OPEN)]
+            return [(before, states.AheadOfKey(after, member.handle), OPEN)]
         return [((*before, symbol), after, 0) for symbol in self._values.any(self._layout, member.handle)]
 
-    def _before(self, state: ObjectState, key: tuple[Regular, Regular], name: str) -> Right:
+    def _before(self, state: states.ObjectState, key: tuple[Regular, Regular], name: str) -> Right:
         """What stands before a member's value."""
         if state.is_empty:
             return (self._members.open, self._values.unfolding.key(key[0], name))
         return (self._values.unfolding.key(key[1], name),)
 
-    def _rest(self, keys: Text, names: frozenset[str], state: ObjectState) -> tuple[Regular, Regular] | None:
+    def _rest(self, keys: Text, names: frozenset[str], state: states.ObjectState) -> tuple[Regular, Regular] | None:
         """The keys of a class but for some names and those that are left out; None if there are none."""
         rest = every(keys, without(Words(names))) if names else keys
         if keys not in self._scarce or not len(state.keys):
@@ -188,16 +180,16 @@ class ObjectAutomaton:
 
         return self._layout.keys(spell)
 
-    def follow(self, state: ObjectState | BehindKey | AheadOfKey, edge: Hashable) -> Hashable:
+    def follow(self, state: states.ObjectState | states.BehindKey | states.AheadOfKey, edge: Hashable) -> Hashable:
         """The state behind an edge; behind a key that is not known, what a mask may take for it."""
         return edge
 
-    def close(self, state: ObjectState, edge: AheadOfKey, text: TextBefore) -> Hashable:
+    def close(self, state: states.ObjectState, edge: states.AheadOfKey, text: TextBefore) -> Hashable:
         """The state behind the key that the text ends with."""
         key, then = self._layout.last_key(text), edge.then
         if self._is_left_out(key):
             then = then._replace(keys=then.keys.plus(key))
-        return BehindKey(then, edge.handle)
+        return states.BehindKey(then, edge.handle)
 
     def _keep(self, kept: PersistentSet[str], key: str, is_added: bool) -> PersistentSet[str]:
         if not self._is_left_out(key):
@@ -211,11 +203,13 @@ class ObjectAutomaton:
             for keys, beginnings in self._scarce.items()
         )
 
-    def least(self, state: ObjectState | BehindKey | AheadOfKey, costs: Costs) -> int:
+    def least(self, state: states.ObjectState | states.BehindKey | states.AheadOfKey, costs: Costs) -> int:
         """What it costs to come to an end."""
         return self._costs(costs).least(state)
 
-    def least_behind(self, state: ObjectState | AheadOfKey, edge: ObjectState | AheadOfKey, costs: Costs) -> int:
+    def least_behind(
+        self, state: states.ObjectState | states.AheadOfKey, edge: states.ObjectState | states.AheadOfKey, costs: Costs
+    ) -> int:
         """The same behind a key that is not known, or behind a value that a mask looks ahead to."""
         return self.least(edge, costs)
 
@@ -228,21 +222,21 @@ class ObjectAutomaton:
             costs.known[self] = ObjectCosts(self._members, self, costs)
         return costs.known[self]  # type: ignore[no-any-return]
 
-    def _decided(self, state: ObjectState) -> ObjectState:
+    def _decided(self, state: states.ObjectState) -> states.ObjectState:
         """The state once the object is like none of the others."""
         size = state.size if self._members.high is not None else min(state.size, self._members.low)
         # Once it is decided, no others are there.
         keys = state.keys.derived(PersistentSet, self._keep) if state.others else state.keys
-        return state._replace(others=NO_OTHERS, keys=keys, size=size)
+        return state._replace(others=states.NO_OTHERS, keys=keys, size=size)
 
-    def _ends(self, state: ObjectState) -> bool:
+    def _ends(self, state: states.ObjectState) -> bool:
         if state.is_same:
             return not any(state.others)
         if self._members.required & ~state.used or state.size < self._members.low:
             return False
-        return NOTHING_LEFT not in state.others
+        return states.NOTHING_LEFT not in state.others
 
-    def _can_end(self, state: ObjectState) -> bool:
+    def _can_end(self, state: states.ObjectState) -> bool:
         """Whether there is a way from a state to an end."""
         members = self._members
         if state.is_same:
@@ -256,7 +250,7 @@ class ObjectAutomaton:
             return True
         return self._is_different(state) if state.others else members.can_have_low(state)
 
-    def _find_difference(self, state: ObjectState) -> bool:
+    def _find_difference(self, state: states.ObjectState) -> bool:
         free = self._members.open_names(state)
         named = [
             (name, handle, bool(self._members.required >> position & 1))
@@ -274,9 +268,9 @@ class ObjectAutomaton:
         count = len(state.others)
         if self._values.has_more((self, free, frozenset(written), low, high), search, count):
             return True
-        return any(Members.of(rest.content) not in state.others for rest in search(count + 1))
+        return any(states.Members.of(rest.content) not in state.others for rest in search(count + 1))
 
-    def _with_name(self, name: str, others: Others) -> ByValue:
+    def _with_name(self, name: str, others: states.Others) -> ByValue:
         """Those of the others that have a name, by its value, each with what is left of it without the member."""
         adder = self._adders.get(name)
         if adder is None:
@@ -284,7 +278,7 @@ class ObjectAutomaton:
         return others.derived(_nothing, adder)
 
     def _count_unnamed(
-        self, counts: PersistentMap[str, int], members: Members, is_added: bool
+        self, counts: PersistentMap[str, int], members: states.Members, is_added: bool
     ) -> PersistentMap[str, int]:
         """How many of the others have a name that is not treated alone."""
         for name in members:
@@ -299,9 +293,9 @@ def _nothing() -> ByValue:
     return NOTHING
 
 
-def _add_content(others: Others, value: Instance, is_added: bool) -> Others:
+def _add_content(others: states.Others, value: Instance, is_added: bool) -> states.Others:
     spend(10 * len(value.content))
-    members = Members.of(value.content)
+    members = states.Members.of(value.content)
     return others.plus(members) if is_added else others.minus(members)
 
 
@@ -309,7 +303,7 @@ def _add_word(tree: GrowingTree, name: str, is_new: bool) -> GrowingTree:
     return tree.plus(name) if is_new else tree.minus(name)
 
 
-def _add_with_name(name: str, here: ByValue, members: Members, is_added: bool) -> ByValue:
+def _add_with_name(name: str, here: ByValue, members: states.Members, is_added: bool) -> ByValue:
     spend(10)
     value = members.get(name)
     return here if value is None else here.changed(value, members.without(name), is_added)

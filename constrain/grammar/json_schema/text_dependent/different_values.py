@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    Conflict,
-    Node,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-)
 from constrain.grammar.json_schema.text_dependent.different_arrays import ArrayAutomaton
 from constrain.grammar.json_schema.text_dependent.different_objects import ObjectAutomaton
 from constrain.grammar.json_schema.text_dependent.interfaces import Spare, UniqueAutomaton, Values, Written
@@ -35,7 +28,7 @@ from constrain.grammar.rules_on_demand import Costs, UnfoldedAutomata
 MAX_LISTED = 2000
 """How many arrays and objects an ``enum`` may list whose values have to be different from each other."""
 
-UniqueMaker = Callable[["DifferentValues", ArrayNode, Layout], UniqueAutomaton]
+UniqueMaker = Callable[["DifferentValues", n.ArrayNode, Layout], UniqueAutomaton]
 
 _NONE: Values = PersistentSet()
 
@@ -55,11 +48,11 @@ class DifferentValues:
         self.letters = self._spare.letters
         # Objects that have the same keys left ask for the same.
         self._different = lru_cache(maxsize=1000)(self._find_different)
-        self._automata: dict[tuple[Node, Layout], ObjectAutomaton | ArrayAutomaton] = {}
-        self._known_scalars: dict[tuple[Node, Layout], KnownStrings | KnownNumbers] = {}
+        self.automaton = cache(self._make_automaton)
+        self._known = cache(self._make_known)
         # How many values were asked for, and how many there were.
         self._found: dict[Hashable, tuple[int, int]] = {}
-        self._singles: dict[tuple[Layout, Handle, Instance], list[Symbol]] = {}
+        self._single = cache(self.same)
 
     def any(self, layout: Layout, handle: Handle) -> list[Symbol]:
         """The symbol of all values, if there are any."""
@@ -78,7 +71,7 @@ class DifferentValues:
         return self._of_nodes(layout, nodes, others)
 
     def apart(
-        self, layout: Layout, handle: Handle, others: Values, is_first: Callable[[Node], bool]
+        self, layout: Layout, handle: Handle, others: Values, is_first: Callable[[n.Node], bool]
     ) -> tuple[list[Symbol], list[Symbol]]:
         """The same, first what some nodes derive and then what the others do."""
         nodes = self.written.normal(handle).nodes
@@ -89,12 +82,12 @@ class DifferentValues:
             return (symbols, []) if first else ([], symbols)
         return self._of_nodes(layout, first, others), self._of_nodes(layout, rest, others)
 
-    def _of_nodes(self, layout: Layout, nodes: tuple[Node, ...], others: Values) -> list[Symbol]:
+    def _of_nodes(self, layout: Layout, nodes: tuple[n.Node, ...], others: Values) -> list[Symbol]:
         by_kind = others.derived(dict, _by_kind)
         symbols, nodes = self._listed(layout, nodes, others)
         for node in nodes:
             mine = by_kind.get(node.kind, _NONE)
-            if isinstance(node, (ArrayNode, ObjectNode)):
+            if isinstance(node, (n.ArrayNode, n.ObjectNode)):
                 if not mine:
                     symbol = self.written.written_container(layout, node)
                     if symbol is not None and self.unfolding.is_usable(symbol):
@@ -103,7 +96,7 @@ class DifferentValues:
                 automaton = self.automaton(layout, node)
                 if automaton is not None and automaton.can_differ(mine):
                     symbols.append(self.unfolding.nonterminal(automaton, automaton.start(mine, False)))
-            elif isinstance(node, (StringNode, NumberNode)) and mine:
+            elif isinstance(node, (n.StringNode, n.NumberNode)) and mine:
                 known = self._known(layout, node)
                 if self._has_left(node, known, mine):
                     symbols += self._lexeme(layout, *known.different(mine))
@@ -113,7 +106,7 @@ class DifferentValues:
                     symbols += self.scalar(layout, rest)
         return symbols
 
-    def _has_left(self, node: StringNode | NumberNode, known: KnownStrings | KnownNumbers, values: Values) -> bool:
+    def _has_left(self, node: n.StringNode | n.NumberNode, known: KnownStrings | KnownNumbers, values: Values) -> bool:
         """Whether a node has any value beside some."""
         count = known.count(values)
         if count is not None:
@@ -138,7 +131,9 @@ class DifferentValues:
             self._found[key] = wanted, found
         return found > count
 
-    def _listed(self, layout: Layout, nodes: tuple[Node, ...], others: Values) -> tuple[list[Symbol], tuple[Node, ...]]:
+    def _listed(
+        self, layout: Layout, nodes: tuple[n.Node, ...], others: Values
+    ) -> tuple[list[Symbol], tuple[n.Node, ...]]:
         """The symbol of those arrays and objects of a long list that are none of ``others``; and the other nodes."""
         several = [node for node in nodes if is_listed(node)]
         if len(several) < MIN_LISTED or self.written.any_order or layout.inner is None:
@@ -157,7 +152,7 @@ class DifferentValues:
         for node in self.written.normal(handle).nodes:
             if node.kind != value.kind or not self.allows(node, value):
                 continue
-            if isinstance(node, (ArrayNode, ObjectNode)):
+            if isinstance(node, (n.ArrayNode, n.ObjectNode)):
                 if (
                     is_listed(node)
                     and layout.inner is not None
@@ -177,17 +172,13 @@ class DifferentValues:
     def one_of(self, layout: Layout, handle: Handle, values: Values) -> list[Symbol]:
         """What derives one value, or any of several scalars of one kind."""
         if len(values) == 1:
-            value = values.any_element()
-            key = layout, handle, value
-            if key not in self._singles:
-                self._singles[key] = self.same(layout, handle, value)
-            return self._singles[key]
+            return self._single(layout, handle, values.any_element())
         kind = values.any_element().kind
         symbols: list[Symbol] = []
         for node in self.written.normal(handle).nodes:
             if node.kind != kind:
                 continue
-            if isinstance(node, (StringNode, NumberNode)):
+            if isinstance(node, (n.StringNode, n.NumberNode)):
                 symbols += self._lexeme(layout, *self._known(layout, node).same(values))
                 continue
             allowed = [value for value in values if self.allows(node, value)]
@@ -199,42 +190,28 @@ class DifferentValues:
         """What the cheapest value that is none of ``count`` others costs at most."""
         return self._spare.spare(layout, handle, count, costs)
 
-    def scalar(self, layout: Layout, node: Node) -> list[Symbol]:
+    def scalar(self, layout: Layout, node: n.Node) -> list[Symbol]:
         """The symbol of a scalar node, if it has a value."""
         core = scalar(node, self.written.refuse, layout.notation)
-        return [] if isinstance(core, Conflict) else self._lexeme(layout, core, scalar_name(node))
+        return [] if isinstance(core, n.Conflict) else self._lexeme(layout, core, scalar_name(node))
 
-    def automaton(self, layout: Layout, node: ArrayNode | ObjectNode) -> ObjectAutomaton | ArrayAutomaton | None:
+    def _make_automaton(
+        self, layout: Layout, node: n.ArrayNode | n.ObjectNode
+    ) -> ObjectAutomaton | ArrayAutomaton | None:
         """The automaton of an array or object; None where nothing may be nested."""
-        key = node, layout
-        known = self._automata.get(key)
-        if known is None:
-            inner = layout.inner
-            if inner is None:
-                return None
-            if isinstance(node, ObjectNode):
-                known = ObjectAutomaton(self, node, inner)
-            else:
-                unique = None if node.unique is None else self._unique(self, node, inner)
-                known = ArrayAutomaton(self, node, inner, unique)
-            self._automata[key] = known
-        return known
+        inner = layout.inner
+        if inner is None:
+            return None
+        if isinstance(node, n.ObjectNode):
+            return ObjectAutomaton(self, node, inner)
+        unique = None if node.unique is None else self._unique(self, node, inner)
+        return ArrayAutomaton(self, node, inner, unique)
 
-    def _known(self, layout: Layout, node: StringNode | NumberNode) -> KnownStrings | KnownNumbers:
-        key = node, layout
-        known = self._known_scalars.get(key)
-        if known is None:
-
-            def allows(value: Instance) -> bool:
-                return self.allows(node, value)
-
-            refuse, notation = self.written.refuse, layout.notation
-            if isinstance(node, StringNode):
-                known = KnownStrings(node, notation, allows, refuse)
-            else:
-                known = KnownNumbers(node, notation, allows, refuse)
-            self._known_scalars[key] = known
-        return known
+    def _make_known(self, layout: Layout, node: n.StringNode | n.NumberNode) -> KnownStrings | KnownNumbers:
+        allows, refuse = partial(self.allows, node), self.written.refuse
+        if isinstance(node, n.StringNode):
+            return KnownStrings(node, layout.notation, allows, refuse)
+        return KnownNumbers(node, layout.notation, allows, refuse)
 
     def _lexeme(self, layout: Layout, core: Regular, name: str) -> list[Symbol]:
         return [] if isinstance(core, Empty) else [self.unfolding.lexeme(layout.value(core), name)]

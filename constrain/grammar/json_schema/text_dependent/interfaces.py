@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from constrain.grammar.ir import NEVER, Symbol
 from constrain.grammar.json_schema.document.places import Handle
@@ -12,7 +12,7 @@ from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.nodes import Node, Normal
 from constrain.grammar.persistent import PersistentSet
-from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore, UnfoldedAutomata
+from constrain.grammar.rules_on_demand import Automaton, Costs, UnfoldedAutomata
 
 Values = PersistentSet[Instance]
 
@@ -26,35 +26,20 @@ class Written(Protocol):
         """The normal form of a handle."""
 
     def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
-        """The symbol of a value in a layout; None if there is none."""
+        """The symbol of a value in a layout; None if there is none.  Complete when all rules have been written."""
 
     def written_container(self, layout: Layout, node: Node) -> Symbol | None:
         """The symbol of an array or object in a layout."""
 
     def refuse(self, reason: str, pointer: str) -> None:
-        """Raise SchemaError for what cannot be enforced."""
+        """Raise SchemaError for what cannot be enforced, or take note of it."""
 
 
-class UniqueAutomaton(Protocol):
+class UniqueAutomaton(Automaton, Protocol):
     """The items of an array that are all different; its states hold them (see :mod:`~.unique_items`)."""
 
     def begun(self, items: Values) -> tuple[Hashable, int | None]:
         """The state after some items, and the kind of the branch behind the next one; None if that must be the last."""
-
-    def edges(self, state: Any) -> tuple[list[Right], list[Edge]]:
-        """The ways to end in a state, and those to go on."""
-
-    def follow(self, state: Any, edge: Any) -> Hashable:
-        """The state behind an edge; for an open branch, the one that stands in for what it is in a text."""
-
-    def close(self, state: Any, edge: Any, text: TextBefore) -> Hashable:
-        """The state behind an edge to an open branch, in a text."""
-
-    def least(self, state: Any, costs: Costs) -> int:
-        """What it costs to reach an end from a state."""
-
-    def least_behind(self, state: Any, edge: Any, costs: Costs) -> int:
-        """The same behind an edge to an open branch, whatever the text."""
 
 
 class Spare(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from constrain.grammar.ir import NEVER, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.prefix_tree import common_length
-from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, IsUsable, Right, TextBefore, UnfoldedAutomata
+from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, IsUsable, NeverOpen, Right, UnfoldedAutomata
 from constrain.limits import spend
 
 MANY_MEMBERS = 512
@@ -107,7 +107,7 @@ class ManyMembers:
         return _Automaton(self, unfolding.is_usable), _State(0, 0, True)
 
 
-class _Automaton:
+class _Automaton(NeverOpen):
     def __init__(self, template: ManyMembers, is_usable: IsUsable) -> None:
         self._members = template.members
         self._close = template.close
@@ -159,10 +159,6 @@ class _Automaton:
             place = -1
         return _State(place, piece.node, False)
 
-    def close(self, state: _State, edge: int, text: TextBefore) -> Hashable:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
-
     def least(self, state: _State, costs: Costs) -> int:
         """What it costs to write the rest of a key, its value, the required members behind it, and the closing brace.
 
@@ -187,10 +183,6 @@ class _Automaton:
                 cost += costs.of(piece.first) - costs.of(piece.following)
             best = min(best, cost)
         return best
-
-    def least_behind(self, state: _State, edge: int, costs: Costs) -> int:
-        """No branch is open."""
-        raise AssertionError("no branch is open")
 
 
 class _Prices:

@@ -6,20 +6,11 @@ from constrain.grammar.ir import NEVER
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Words, contains, every, without
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
 from constrain.grammar.json_schema.normal.instances import Instance, decimal
 from constrain.grammar.json_schema.normal.intersect import element, number_fits
 from constrain.grammar.json_schema.normal.key_classes import other_classes
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    BooleanNode,
-    Node,
-    NullNode,
-    NumberNode,
-    ObjectNode,
-    StringNode,
-    text_of,
-)
 from constrain.grammar.json_schema.text_dependent.interfaces import Written
 
 ROOM = 8
@@ -33,30 +24,30 @@ class Membership:
         self._written = written
         self._few = few
 
-    def allows(self, node: Node, value: Instance) -> bool:
+    def allows(self, node: n.Node, value: Instance) -> bool:
         """Whether a value is one of a node, and can be written again: numbers beyond 1e10000 are not."""
         if node.kind != value.kind:
             return False
         content = value.content
-        if isinstance(node, NullNode):
+        if isinstance(node, n.NullNode):
             return True
-        if isinstance(node, BooleanNode):
+        if isinstance(node, n.BooleanNode):
             return content in node.values
-        if isinstance(node, StringNode):
-            return is_text(content) and contains(text_of(node), content)
-        if isinstance(node, NumberNode):
+        if isinstance(node, n.StringNode):
+            return is_text(content) and contains(n.text_of(node), content)
+        if isinstance(node, n.NumberNode):
             number = decimal(content)
             if number is None:
                 return False
             return number in node.values if node.values is not None else number_fits(number, node)
-        if isinstance(node, ArrayNode):
+        if isinstance(node, n.ArrayNode):
             size = len(content)
             if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
                 return False
             if node.unique is not None and len(set(content)) < size:
                 return False
             return all(self._allowed(element(node, index), item) for index, item in enumerate(content))
-        assert isinstance(node, ObjectNode)
+        assert isinstance(node, n.ObjectNode)
         members = dict(content)
         size = len(members)
         if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
@@ -73,18 +64,18 @@ class Membership:
                 return False
         return True
 
-    def is_roomy(self, node: Node, longest: int = NEVER) -> bool:
+    def is_roomy(self, node: n.Node, longest: int = NEVER) -> bool:
         """Whether every beginning of a value, of ``longest`` bytes at most, is that of more than a text can hold.
 
         False also where no quick rule decides.  It is so with strings of any kind and length, with objects that take
         further keys, and arrays further items.
         """
-        if isinstance(node, StringNode):
+        if isinstance(node, n.StringNode):
             is_long = node.high is None or node.high.value >= longest + ROOM
             return node.values is None and not node.terms and is_long
-        if isinstance(node, ArrayNode):
+        if isinstance(node, n.ArrayNode):
             return node.high is None and node.unique is None and bool(self._few.of(node.items, 1))
-        if isinstance(node, ObjectNode):
+        if isinstance(node, n.ObjectNode):
             names = frozenset(filter(is_text, (name for name, _ in members_of(node))))
             free = without(Words(names)) if names else every()
             return node.high is None and any(

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple, Protocol
 
 from constrain.grammar.ir import NEVER
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.texts import Text, Words, every, without
+from constrain.grammar.json_schema.text_dependent import object_states as states
 from constrain.grammar.json_schema.text_dependent.object_members import ObjectMembers
-from constrain.grammar.json_schema.text_dependent.object_states import (
-    NO_KEYS,
-    NO_OTHERS,
-    AheadOfKey,
-    BehindKey,
-    ObjectState,
-)
 from constrain.grammar.regular import Regular
 from constrain.grammar.rules_on_demand import Costs, Edge, Right
 
@@ -29,9 +24,9 @@ class Member(NamedTuple):
     name: str | None
     """None for any other key of a class."""
     bit: int
-    """Of a name that is treated alone, as in :attr:`ObjectState.used`."""
+    """Of a name that is treated alone, as in :attr:`~.object_states.ObjectState.used`."""
     handle: Handle
-    then: ObjectState
+    then: states.ObjectState
     """The state behind it, but for what others have beside it."""
     keys: Text | None = None
     """The class of a key that is not known."""
@@ -43,26 +38,26 @@ class Member(NamedTuple):
         return Member(name, 0, self.handle, self.then._replace(keys=self.then.keys.plus(name)))
 
 
-Way = tuple[Right, ObjectState]
+Way = tuple[Right, states.ObjectState]
 """What a member may be, and what it leads to."""
 
 
 class Ways(Protocol):
     """The objects themselves; see :class:`~.different_objects.ObjectAutomaton`."""
 
-    def ends(self, state: ObjectState) -> list[Right]:
+    def ends(self, state: states.ObjectState) -> list[Right]:
         """The ways to end in a state."""
 
-    def members(self, state: ObjectState) -> Iterator[Member]:
+    def members(self, state: states.ObjectState) -> Iterator[Member]:
         """The members that may come next."""
 
-    def single_members(self, state: ObjectState) -> Iterator[Member]:
+    def single_members(self, state: states.ObjectState) -> Iterator[Member]:
         """Those with a name that is treated alone, or with a key of a small class."""
 
-    def other_members(self, state: ObjectState) -> list[Member]:
+    def other_members(self, state: states.ObjectState) -> list[Member]:
         """Those with any other key of a large class."""
 
-    def with_member(self, state: ObjectState, member: Member) -> list[Edge]:
+    def with_member(self, state: states.ObjectState, member: Member) -> list[Edge]:
         """The ways to go on with a member."""
 
 
@@ -81,18 +76,18 @@ class ObjectCosts:
         self.costs = costs
         self._prices = _Prices(members, costs)
         # Of objects that no others matter for, the states without others.
-        self._least: dict[ObjectState, int] = {}
+        self._least: dict[states.ObjectState, int] = {}
 
-    def least(self, state: ObjectState | BehindKey | AheadOfKey) -> int:
+    def least(self, state: states.ObjectState | states.BehindKey | states.AheadOfKey) -> int:
         """What it costs to come to an end that is none of the others: with the first member that they do not have.
 
         If there is none, or others have what is required, with their members as far as need be.
         """
-        if not isinstance(state, ObjectState):
+        if not isinstance(state, states.ObjectState):
             return self._prices.value(state.handle) + self._of_any(state.then)
         if not state.others and not state.is_same:
             return self._of_any(state)
-        ways: dict[ObjectState, tuple[int, list[Way]]] = {}
+        ways: dict[states.ObjectState, tuple[int, list[Way]]] = {}
         todo = [state]
         while todo:
             here = todo[-1]
@@ -109,7 +104,7 @@ class ObjectCosts:
             todo.pop()
         return self._least[state]
 
-    def _like_one(self, state: ObjectState) -> tuple[int, list[Way]]:
+    def _like_one(self, state: states.ObjectState) -> tuple[int, list[Way]]:
         """The same for an object that must be the other one."""
         ends = self._ways.ends(state)
         if ends:
@@ -121,7 +116,7 @@ class ObjectCosts:
                 return NEVER, like
         return NEVER, []
 
-    def _cheapest(self, state: ObjectState) -> tuple[int, list[Way]]:
+    def _cheapest(self, state: states.ObjectState) -> tuple[int, list[Way]]:
         """What the cheapest end costs that is none of the others from the next member on; and ways to go on like some.
 
         These are the ways with the first member that is required and that some have, or else with the first of all
@@ -153,7 +148,7 @@ class ObjectCosts:
             return search.least, needed
         return search.least, next((like[place] for place in sorted(like) if like[place]), [])
 
-    def _bound(self, member: Member, state: ObjectState) -> int:
+    def _bound(self, member: Member, state: states.ObjectState) -> int:
         """What it costs at least to come to an end with a member that the others do not have."""
         before = self.costs.of(self._members.open) if state.is_empty else 0
         prices = self._prices
@@ -162,7 +157,7 @@ class ObjectCosts:
     def least_different(self, count: int) -> int:
         """What an object costs at most that has a member which ``count`` others do not have."""
         members, costs = self._members, self.costs
-        start = ObjectState(0, -1, 0, NO_KEYS, NO_OTHERS, False, True)
+        start = states.ObjectState(0, -1, 0, states.NO_KEYS, states.NO_OTHERS, False, True)
         least = NEVER
         plain = self._with(0, start, {})
         for position, (_, handle) in enumerate(members.named):
@@ -186,14 +181,14 @@ class ObjectCosts:
                     least = min(least, plain + key + self._prices.value(handle))
         return least
 
-    def _of_any(self, state: ObjectState) -> int:
+    def _of_any(self, state: states.ObjectState) -> int:
         """What the cheapest members cost that are still needed, and the closing brace, if no others matter."""
-        key = state._replace(others=NO_OTHERS)
+        key = state._replace(others=states.NO_OTHERS)
         if key not in self._least:
             self._least[key] = self._with(0, state, {})
         return self._least[key]
 
-    def _with(self, names: int, state: ObjectState, values: dict[int, int]) -> int:
+    def _with(self, names: int, state: states.ObjectState, values: dict[int, int]) -> int:
         """The same with some names at least, of which some have values of a given cost."""
         members, prices, costs = self._members, self._prices, self.costs
         names |= members.required & ~state.used
@@ -225,7 +220,7 @@ class ObjectCosts:
 class _Search:
     """For the cheapest way on from a state that leads to an object unlike the others."""
 
-    def __init__(self, costs: ObjectCosts, ways: Ways, state: ObjectState) -> None:
+    def __init__(self, costs: ObjectCosts, ways: Ways, state: states.ObjectState) -> None:
         self._object_costs = costs
         self._ways = ways
         self._state = state
@@ -258,7 +253,7 @@ class _Prices:
     def __init__(self, members: ObjectMembers, costs: Costs) -> None:
         self._members = members
         self._costs = costs
-        self._by_handle: dict[Handle, int] = {}
+        self.value = cache(self._cheapest_value)
         # As the first of an object, and as a later one, with its comma.
         self._by_position = [self._both(members.named_key(name)) for name, _ in members.named]
         self._by_name = {name: self._both(members.named_key(name)) for name in members.few_keys}
@@ -282,11 +277,9 @@ class _Prices:
         first, later = (self._costs.of(self._members.values.unfolding.key(each, "key")) for each in languages)
         return first, later
 
-    def value(self, handle: Handle) -> int:
+    def _cheapest_value(self, handle: Handle) -> int:
         """What the cheapest value costs."""
-        if handle not in self._by_handle:
-            self._by_handle[handle] = self._costs.any_of(self._members.values.any(self._members.layout, handle))
-        return self._by_handle[handle]
+        return self._costs.any_of(self._members.values.any(self._members.layout, handle))
 
     def of_class(self, keys: Text) -> int:
         """What the cheapest key of a class costs that is not the first of its object."""

@@ -13,22 +13,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from constrain.errors import LimitError
+from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
-from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value, text_length
-from constrain.grammar.json_schema.normal.nodes import ArrayNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
-from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
-from constrain.grammar.json_schema.text_dependent.unique_items import different_values
+from constrain.grammar.json_schema.text_dependent.interfaces import Values
+from constrain.grammar.json_schema.text_dependent.unique_items import ItemsTemplate, different_values
 from constrain.grammar.persistent import PersistentSet
-from constrain.grammar.rules_on_demand import (
-    Automaton,
-    Costs,
-    Edge,
-    Right,
-    TextBefore,
-    UnfoldedAutomata,
-)
 
 
 class _Items(NamedTuple):
@@ -38,27 +29,10 @@ class _Items(NamedTuple):
     """The items, all different; None once one was there twice."""
 
 
-class RepeatedItems:
-    """The items of one array, some of them equal; all items have the same schema.
+class RepeatedItems(ItemsTemplate):
+    """The items of one array, some of them equal; it has no ``prefix`` and ``contains``, and room for two items."""
 
-    Parameters
-    ----------
-    written : Written
-        What is there of the other rules, by the time that rules are made.
-    node : ArrayNode
-        Without ``prefix`` and ``contains``, and with room for two items.
-    layout : Layout
-        Of the items.
-    """
-
-    may_open = True
-
-    def __init__(self, written: Written, node: ArrayNode, layout: Layout) -> None:
-        self.written = written
-        self.node = node
-        self.layout = layout
-
-    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         return _Automaton(self, different_values(self.written, unfolding)), _Items(0, PersistentSet())
 
@@ -74,10 +48,10 @@ class _Automaton:
         self._comma = values.unfolding.lexeme(template.layout.comma)
         self._close = values.unfolding.lexeme(template.layout.close_array)
 
-    def edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: _Items) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on."""
-        ends: list[Right] = []
-        further: list[Edge] = []
+        ends: list[on_demand.Right] = []
+        further: list[on_demand.Edge] = []
         size = state.size + 1
         goes_on = self._high is None or size < self._high
         repeating = self._values.any(self._layout, self._handle) if state.items is None else []
@@ -104,12 +78,12 @@ class _Automaton:
         """The state behind an edge that is not open."""
         return edge
 
-    def close(self, state: _Items, edge: Hashable, text: TextBefore) -> Hashable:
+    def close(self, state: _Items, edge: Hashable, text: on_demand.TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
         assert state.items is not None
         return _Items(self._counted(state.size + 1), state.items.plus(instance(self._layout.as_json(last_value(text)))))
 
-    def least(self, state: _Items, costs: Costs) -> int:
+    def least(self, state: _Items, costs: on_demand.Costs) -> int:
         """What it costs to repeat an item, or behind that the items that must still come."""
         ends, further = self.edges(state)
         found = [costs.right(right) for right in ends]
@@ -123,7 +97,7 @@ class _Automaton:
             found.append(costs.right(right) + rest)
         return min(found, default=NEVER)
 
-    def least_behind(self, state: _Items, edge: Hashable, costs: Costs) -> int:
+    def least_behind(self, state: _Items, edge: Hashable, costs: on_demand.Costs) -> int:
         """What it costs to repeat an item before the last, or to write a short one twice: the last may be long."""
         assert state.items is not None
         size = state.size + 2
@@ -135,14 +109,14 @@ class _Automaton:
             cost = min(cost, twice)
         return cost
 
-    def _repeated(self, symbols: list[Symbol], size: int, costs: Costs) -> int:
+    def _repeated(self, symbols: list[Symbol], size: int, costs: on_demand.Costs) -> int:
         """What it costs to end with one of some symbols as the item number ``size``, and those that must still come."""
         if self._high is not None and size > self._high:
             return NEVER
         rest = costs.of(self._close) if size >= self._low else costs.of(self._comma) + self._rest(size, costs)
         return costs.any_of(symbols) + rest
 
-    def _rest(self, size: int, costs: Costs) -> int:
+    def _rest(self, size: int, costs: on_demand.Costs) -> int:
         """What it costs to end after ``size`` items, some of them equal, and a comma."""
         item = costs.any_of(self._values.any(self._layout, self._handle))
         more = max(self._low - size, 1)

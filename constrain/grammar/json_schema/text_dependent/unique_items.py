@@ -6,14 +6,16 @@ What an item is becomes known as the text is written, so the place behind a comm
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from constrain.errors import LimitError
+from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.derivatives import always_has
 from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.json_schema.normal.counted_items import ways
+from constrain.grammar.json_schema.normal.counted_items import NextItems
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.normal.intersect import element
@@ -23,14 +25,6 @@ from constrain.grammar.json_schema.text_dependent.different_values import Differ
 from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
 from constrain.grammar.json_schema.text_dependent.membership import ROOM
 from constrain.grammar.persistent import PersistentSet
-from constrain.grammar.rules_on_demand import (
-    Automaton,
-    Costs,
-    Edge,
-    Right,
-    TextBefore,
-    UnfoldedAutomata,
-)
 
 MAX_SCARCE = 64
 """An item of a prefix with fewer values than this may find them used up by others."""
@@ -82,8 +76,8 @@ class _Ahead(NamedTuple):
     """Tuples of as many fields that are equal would be one state."""
 
 
-class UniqueItems:
-    """The items of one array, all different.
+class ItemsTemplate:
+    """What a template of the items of one array is made of.
 
     Parameters
     ----------
@@ -101,14 +95,18 @@ class UniqueItems:
         self.node = node
         self.layout = layout
 
-    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
+
+class UniqueItems(ItemsTemplate):
+    """The items of one array, all different."""
+
+    def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         return _Automaton(self, different_values(self.written, unfolding)), _Items(
             0, (0,) * len(self.node.contains), PersistentSet()
         )
 
 
-def different_values(written: Written, unfolding: UnfoldedAutomata) -> DifferentValues:
+def different_values(written: Written, unfolding: on_demand.UnfoldedAutomata) -> DifferentValues:
     """The one maker of a schema's symbols: what it has written of other rules is its own."""
 
     def unique(values: DifferentValues, node: ArrayNode, layout: Layout) -> _Automaton:
@@ -131,8 +129,9 @@ class _Automaton:
         if node.prefix and not node.contains:
             found = [self._few_of(index) for index in range(len(node.prefix))]
             self._scarce = frozenset(value for some in found if len(some) < MAX_SCARCE for value in some)
-        self._roomy: dict[tuple[int, tuple[int, ...]], bool] = {}
-        self._roomy_strings: dict[tuple[int, tuple[int, ...]], bool] = {}
+        self._next_items = NextItems(node, template.written.normal)
+        self._is_roomy = cache(self._find_roomy)
+        self._has_room_for_strings = cache(self._find_room_for_strings)
         lexeme = values.unfolding.lexeme
         self._comma = lexeme(template.layout.comma)
         # How much of an item a token may hold behind the comma.
@@ -150,13 +149,13 @@ class _Automaton:
             return state, None
         return state, OPEN if self._is_roomy(state.size + 1, ()) else OPEN | HARD
 
-    def edges(self, state: _Items | _Ahead) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: _Items | _Ahead) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on."""
         if self._scarce and isinstance(state, _Items):
             return self._scarce_edges(state)
-        ends: list[Right] = []
-        further: list[Edge] = []
-        for handle, counts in ways(self._node, state.size, state.counts):
+        ends: list[on_demand.Right] = []
+        further: list[on_demand.Edge] = []
+        for handle, counts in self._next_items.of(state.size, state.counts):
             if isinstance(state, _Ahead):
                 # Only the end of this item decides whether it equals the one before the comma.
                 free, rest = self._values.apart(self._template.layout, handle, state.items, self._is_free)
@@ -190,10 +189,10 @@ class _Automaton:
         """What a mask may take for the state behind a comma."""
         return _Ahead(state.size + 1, edge, state.items)
 
-    def _scarce_edges(self, state: _Items) -> tuple[list[Right], list[Edge]]:
+    def _scarce_edges(self, state: _Items) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The same where values may run out: each of them that a later item may need is a way of its own."""
-        ends: list[Right] = []
-        further: list[Edge] = []
+        ends: list[on_demand.Right] = []
+        further: list[on_demand.Edge] = []
         layout, values, counts = self._template.layout, self._values, state.counts
         handle = element(self._node, state.size)
         known = state.items
@@ -223,44 +222,34 @@ class _Automaton:
     def _few_of(self, index: int) -> list[Instance]:
         return self._values.few.of(element(self._node, index), MAX_SCARCE)
 
-    def _is_roomy(self, index: int, counts: tuple[int, ...]) -> bool:
+    def _find_roomy(self, index: int, counts: tuple[int, ...]) -> bool:
         """Whether all that an item may begin with in one token can be completed to another value than those before."""
-        key = index, counts
-        if key not in self._roomy:
-            nodes = [node for nodes in self._nodes_at(index, counts) for node in nodes]
-            self._roomy[key] = all(map(self._has_room, nodes))
-        return self._roomy[key]
+        return all(self._has_room(node) for nodes in self._nodes_at(index, counts) for node in nodes)
+
+    def _find_room_for_strings(self, index: int, counts: tuple[int, ...]) -> bool:
+        """Whether that is so for what a string may begin with: a string before it takes away no other value."""
+        strings = [list(filter(_is_string, nodes)) for nodes in self._nodes_at(index, counts)]
+        return all(any(map(self._is_free, nodes)) for nodes in strings if nodes)
 
     def _has_room(self, node: Node) -> bool:
         return self._values.is_roomy(node, self._longest)
 
     def _is_free(self, node: Node) -> bool:
         """Whether letters can be added to whatever a token holds of it."""
-        return isinstance(node, StringNode) and self._has_room(node)
-
-    def _has_room_for_strings(self, index: int, counts: tuple[int, ...]) -> bool:
-        """Whether that is so for what a string may begin with: a string before it takes away no other value."""
-        key = index, counts
-        if key not in self._roomy_strings:
-            self._roomy_strings[key] = all(
-                any(map(self._is_free, strings))
-                for nodes in self._nodes_at(index, counts)
-                if (strings := list(filter(_is_string, nodes)))
-            )
-        return self._roomy_strings[key]
+        return _is_string(node) and self._has_room(node)
 
     def _nodes_at(self, index: int, counts: tuple[int, ...]) -> list[tuple[Node, ...]]:
         """For each way to take the item at an index what it may be."""
-        return [self._template.written.normal(handle).nodes for handle, _ in ways(self._node, index, counts)]
+        return [self._template.written.normal(handle).nodes for handle, _ in self._next_items.of(index, counts)]
 
-    def close(self, state: _Items, edge: tuple[int, ...], text: TextBefore) -> Hashable:
+    def close(self, state: _Items, edge: tuple[int, ...], text: on_demand.TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
         index = state.size + 1
         if self._high is None:
             index = min(index, self._enough)
         return _Items(index, edge, state.items.plus(instance(self._template.layout.as_json(last_value(text)))))
 
-    def least(self, state: _Items, costs: Costs) -> int:
+    def least(self, state: _Items, costs: on_demand.Costs) -> int:
         """What it costs to end with the next item, or if that cannot be the last, with as few as possible."""
         ends, further = self.edges(state)
         if ends:
@@ -269,7 +258,7 @@ class _Automaton:
             (costs.right(right) + costs.behind(self, state, edge, kind) for right, edge, kind in further), default=NEVER
         )
 
-    def least_behind(self, state: _Items | _Ahead, edge: Any, costs: Costs) -> int:
+    def least_behind(self, state: _Items | _Ahead, edge: Any, costs: on_demand.Costs) -> int:
         """What the items cost at most that must come behind a comma, whatever the items before it are."""
         if isinstance(state, _Ahead):
             counts, is_free = edge
@@ -279,7 +268,7 @@ class _Automaton:
             costs.known[key] = self._items_at_most(state.size + 1, edge, len(state.items) + 1, costs)
         return costs.known[key]  # type: ignore[no-any-return]
 
-    def _items_at_most(self, size: int, counts: tuple[int, ...], others: int, costs: Costs) -> int:
+    def _items_at_most(self, size: int, counts: tuple[int, ...], others: int, costs: on_demand.Costs) -> int:
         """What the fewest items cost at most that come after ``size`` items, which ``others`` are different from.
 
         Every item must be different from those before it, whatever they are.
@@ -294,7 +283,7 @@ class _Automaton:
             sure: list[int] = []
             unsure: list[int] = []
             missing: list[tuple[int, tuple[int, ...]]] = []
-            for handle, after in ways(self._node, index, here):
+            for handle, after in self._next_items.of(index, here):
                 if self._may_end(index + 1, after):
                     rest = costs.of(self._close)
                 elif self._high is not None and index + 1 >= self._high:
@@ -318,7 +307,7 @@ class _Automaton:
             todo.pop()
         return known[size, counts]
 
-    def _least_ahead(self, state: _Ahead, counts: tuple[int, ...], costs: Costs) -> int:
+    def _least_ahead(self, state: _Ahead, counts: tuple[int, ...], costs: on_demand.Costs) -> int:
         """The same behind a string that a mask looks ahead to, with room for it to be different from one more."""
         rest = costs.of(self._close)
         if not self._may_end(state.size + 1, counts):
@@ -348,7 +337,7 @@ class _Automaton:
         if not node.prefix and not node.contains:
             return self._has(node.items, enough)
         found = False
-        for handle, _ in ways(node, index, counts):
+        for handle, _ in self._next_items.of(index, counts):
             if self._has(handle, enough):
                 found = True
             elif self._values.few.of(handle, 1):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 from constrain.errors import LimitError
@@ -98,7 +99,7 @@ class _Automaton:
         self._layout = template.layout
         self._members = members
         self._unfolding = unfolding
-        self._known_beginnings: dict[Text, Beginnings] = {}
+        self._beginnings = cache(Beginnings)
         # Short keys of each member, and of some members all there are.
         self._words: dict[tuple[int, int], list[Symbol] | None] = {}
         self._all_words: dict[int, list[Symbol]] = {}
@@ -170,12 +171,6 @@ class _Automaton:
     def _is_left_out(self, of_class: KeysOfClass, key: str) -> bool:
         """Whether the lexemes of further keys have to leave a key out."""
         return not of_class.is_marked or self._beginnings(of_class.keys).goes_on_in_few(key, MOST_COUNTED)
-
-    def _beginnings(self, keys: Text) -> Beginnings:
-        known = self._known_beginnings.get(keys)
-        if known is None:
-            known = self._known_beginnings[keys] = Beginnings(keys)
-        return known
 
     def least(self, state: _State | _Value | _Ahead, costs: Costs) -> int:
         """What the members cost that must still come."""

@@ -17,16 +17,8 @@ from constrain.grammar.json_schema.lexical.constants import constant
 from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.assertions import check_names
-from constrain.grammar.json_schema.normal.nodes import (
-    ArrayNode,
-    BooleanNode,
-    Conflict,
-    Node,
-    NullNode,
-    ObjectNode,
-    StringNode,
-)
 from constrain.grammar.json_schema.normal.values import number_as_written
 from constrain.grammar.json_schema.writing.scalars import scalar
 from constrain.grammar.prefix_tree import Sequences
@@ -43,9 +35,9 @@ _MAX_DEPTH = 40
 _FEW_KEYS = 256
 
 
-def is_listed(node: Node) -> bool:
+def is_listed(node: n.Node) -> bool:
     """Whether a node is an array or object that stands in ``enum`` or ``const``, and can be written here."""
-    return isinstance(node, (ArrayNode, ObjectNode)) and node.constant is not None and _is_flat(node.constant)
+    return isinstance(node, (n.ArrayNode, n.ObjectNode)) and node.constant is not None and _is_flat(node.constant)
 
 
 def _is_flat(value: Any) -> bool:
@@ -63,7 +55,7 @@ def _is_flat(value: Any) -> bool:
 
 
 def listed_language(
-    nodes: Sequence[Node], layout: Layout, refuse: Callable[[str, str], None], *, is_root: bool = False
+    nodes: Sequence[n.Node], layout: Layout, refuse: Callable[[str, str], None], *, is_root: bool = False
 ) -> Regular:
     """How the values of some nodes (:func:`is_listed`) are written, keys in the order of the schema.
 
@@ -72,7 +64,7 @@ def listed_language(
     texts = _Texts(refuse)
     found = []
     for node in nodes:
-        assert isinstance(node, (ArrayNode, ObjectNode))
+        assert isinstance(node, (n.ArrayNode, n.ObjectNode))
         text = texts.container(node.constant, layout, node.pointer, is_root)
         if text is not None:
             found.append(text)
@@ -133,7 +125,7 @@ class _Texts:
         # Decimals are equal if their values are, and may be written differently.
         key = (layout, type(value), str(value) if isinstance(value, Decimal) else value)
         if key not in self._scalars:
-            core: Regular | Conflict | None
+            core: Regular | n.Conflict | None
             if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
                 # Nearly all scalars of long lists are numbers, each another one.
                 number = number_as_written(value, pointer)
@@ -141,16 +133,16 @@ class _Texts:
             else:
                 node = _scalar_node(value, pointer)
                 core = None if node is None else scalar(node, self._refuse, layout.notation)
-            assert not isinstance(core, Conflict)
+            assert not isinstance(core, n.Conflict)
             self._scalars[key] = None if core is None else self.sequences.text(layout.value(core))
         return self._scalars[key]
 
 
-def _scalar_node(value: Any, pointer: str) -> Node | None:
+def _scalar_node(value: Any, pointer: str) -> n.Node | None:
     if isinstance(value, str):
-        return StringNode(pointer, values=(value,)) if is_text(value) else None
+        return n.StringNode(pointer, values=(value,)) if is_text(value) else None
     if value is None:
-        return NullNode(pointer)
+        return n.NullNode(pointer)
     if isinstance(value, bool):
-        return BooleanNode(pointer, (value,))
+        return n.BooleanNode(pointer, (value,))
     raise SchemaError(f"a value must be JSON, not {type_name(value)}", pointer)

@@ -24,15 +24,7 @@ from constrain.grammar.json_schema.lexical.numbers import (
 )
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Length, every, spelled
-from constrain.grammar.json_schema.normal.nodes import (
-    BooleanNode,
-    Bound,
-    Conflict,
-    Node,
-    NullNode,
-    NumberNode,
-    StringNode,
-)
+from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.prefix_tree import tree_of
 from constrain.grammar.regular import Empty, Regular, complement, intersect, union, union_of_distinct
 
@@ -97,39 +89,39 @@ def _of_length(low: int, high: int | None, notation: Notation) -> Regular:
     return notation.strings(lambda spelling: spelling.of_length(low, high))
 
 
-def scalar(node: Node, refuse: Refuse, notation: Notation) -> Regular | Conflict:
+def scalar(node: n.Node, refuse: Refuse, notation: Notation) -> Regular | n.Conflict:
     """The language of a scalar node, without white space before it."""
-    if isinstance(node, StringNode):
+    if isinstance(node, n.StringNode):
         return _string(node, notation)
-    if isinstance(node, NumberNode):
+    if isinstance(node, n.NumberNode):
         return _number(node, refuse, notation)
-    if isinstance(node, BooleanNode):
+    if isinstance(node, n.BooleanNode):
         if len(node.values) == 2:
             return notation.boolean
         return notation.true if node.values[0] else notation.false
-    assert isinstance(node, NullNode)
+    assert isinstance(node, n.NullNode)
     return notation.null
 
 
-def scalar_name(node: Node) -> PlacedName:
+def scalar_name(node: n.Node) -> PlacedName:
     """What the engine calls the lexeme of a scalar: where it comes from, and all that could make it empty."""
     return PlacedName(_scalar_name(node), node.pointer)
 
 
-def _scalar_name(node: Node) -> str:
-    if isinstance(node, NumberNode) and (node.divisors or node.not_divisors):
+def _scalar_name(node: n.Node) -> str:
+    if isinstance(node, n.NumberNode) and (node.divisors or node.not_divisors):
         numbers = [f"multipleOf {each.value} (at {each.pointer})" for each in node.divisors]
         numbers += [f"no multipleOf {each.value} (at {each.pointer})" for each in node.not_divisors]
         numbers += [str(bound) for bound in (node.low, node.high) if bound is not None]
         return f"{'a number' if node.form is NumberForm.ANY else 'an integer'} with " + " and ".join(numbers)
-    if not isinstance(node, StringNode) or not node.terms:
+    if not isinstance(node, n.StringNode) or not node.terms:
         return node.pointer
     parts = [str(term) for term in node.terms]
     parts += [str(count) for count in (node.low, node.high) if count is not None]
     return "a string with " + " and ".join(parts)
 
 
-def _string(node: StringNode, notation: Notation) -> Regular:
+def _string(node: n.StringNode, notation: Notation) -> Regular:
     if node.values is not None:
         return _words(node.values, notation)
     texts = [term.text for term in node.terms]
@@ -145,7 +137,7 @@ def _string(node: StringNode, notation: Notation) -> Regular:
 # -- numbers -------------------------------------------------------------------------------------
 
 
-def is_regular_number(node: NumberNode) -> bool:
+def is_regular_number(node: n.NumberNode) -> bool:
     """Whether the numbers of a node have a regular language of reasonable size."""
     if any(multiples(each.value) is None for each in node.not_divisors):
         return False
@@ -155,7 +147,7 @@ def is_regular_number(node: NumberNode) -> bool:
     )
 
 
-def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | Conflict:
+def _number(node: n.NumberNode, refuse: Refuse, notation: Notation) -> Regular | n.Conflict:
     low, high, form = node.low, node.high, _form_in(node, notation)
     if node.values is not None:
         numbers = [constant(value, form, node.has_fraction, notation) for value in dict.fromkeys(node.values)]
@@ -166,22 +158,22 @@ def _number(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular | C
         language = _between(node, form, notation.is_plain)
         if isinstance(language, Empty):
             if low is None or high is None or node.excluded:
-                return Conflict(f"every number (at {node.pointer}) is excluded", node.pointer)
-            return Conflict(
+                return n.Conflict(f"every number (at {node.pointer}) is excluded", node.pointer)
+            return n.Conflict(
                 f"no integer lies between {low.value} (at {low.pointer}) and {high.value} (at {high.pointer})",
                 low.pointer,
             )
     return intersect(language, *_demands(node, refuse))
 
 
-def _form_in(node: NumberNode, notation: Notation) -> NumberForm:
+def _form_in(node: n.NumberNode, notation: Notation) -> NumberForm:
     if notation.is_plain and not node.has_fraction and any(is_integral(each.value) for each in node.divisors):
         # Multiples of integers are integers.
         return max(node.form, NumberForm.INTEGRAL)
     return node.form
 
 
-def _demands(node: NumberNode, refuse: Refuse) -> list[Regular]:
+def _demands(node: n.NumberNode, refuse: Refuse) -> list[Regular]:
     """What the numbers of a node must be in beside their bounds."""
     parts: list[Regular] = []
     for divisor in node.divisors:
@@ -209,7 +201,7 @@ def _demands(node: NumberNode, refuse: Refuse) -> list[Regular]:
     return parts
 
 
-def numbers_to_exclude_from(node: NumberNode, refuse: Refuse, notation: Notation) -> Regular:
+def numbers_to_exclude_from(node: n.NumberNode, refuse: Refuse, notation: Notation) -> Regular:
     """The numbers of a node without ``values``, in those notations in which each has finitely many spellings.
 
     Numbers are excluded from these by the languages of :func:`excluded_number`.  For a node with bounds these are all
@@ -225,12 +217,12 @@ def numbers_to_exclude_from(node: NumberNode, refuse: Refuse, notation: Notation
     return intersect(language, *_demands(node, refuse))
 
 
-def excluded_number(node: NumberNode, value: Decimal, notation: Notation) -> Regular:
+def excluded_number(node: n.NumberNode, value: Decimal, notation: Notation) -> Regular:
     """All spellings of one number in the language of :func:`numbers_to_exclude_from`, and maybe others."""
     return number_language(_form_in(node, notation), value, False, value, False, is_plain=notation.is_plain)
 
 
-def any_of_numbers(node: NumberNode, languages: Regular, refuse: Refuse) -> Regular:
+def any_of_numbers(node: n.NumberNode, languages: Regular, refuse: Refuse) -> Regular:
     """Of some numbers that a node allows, given by languages of single numbers, the spellings that it allows."""
     return intersect(languages, *_demands(node, refuse))
 
@@ -242,7 +234,7 @@ _MANY_NUMBERS = 2048
 _MAX_PIECES = 64
 
 
-def _between(node: NumberNode, form: NumberForm, is_plain: bool) -> Regular:
+def _between(node: n.NumberNode, form: NumberForm, is_plain: bool) -> Regular:
     """The numbers within the bounds, but for the excluded ones."""
     low, high = node.low, node.high
     start: tuple[Decimal | None, bool] = (None, False) if low is None else (low.value, low.is_open)
@@ -270,7 +262,7 @@ def _between(node: NumberNode, form: NumberForm, is_plain: bool) -> Regular:
 
 
 @lru_cache(maxsize=64)
-def _one_by_one(divisor: Decimal, low: Bound | None, high: Bound | None) -> Regular | None:
+def _one_by_one(divisor: Decimal, low: n.Bound | None, high: n.Bound | None) -> Regular | None:
     if low is None or high is None:
         return None
     first = int((low.value / divisor).to_integral_value(ROUND_CEILING)) - 1

@@ -11,19 +11,12 @@ from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
+from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.lexical.idn.punycode import MAX_LABEL, OCTETS, PREFIX, ROOM, is_valid, next_octets
 from constrain.grammar.json_schema.lexical.strings import Spelling
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, concat, intersect, literal
-from constrain.grammar.rules_on_demand import (
-    Automaton,
-    Costs,
-    Edge,
-    Right,
-    TextBefore,
-    UnfoldedAutomata,
-)
 
 MAX_NAME = 253
 
@@ -123,27 +116,27 @@ class HostNames:
         """The symbol of names without A-labels."""
         return self._builder.lexeme(self._opened(concat(_QUOTE, _plain_names(self.spelling), _QUOTE)), "a host name")
 
-    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
+    def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """An automaton for a compiled grammar, and its first state."""
         return _Names(self, unfolding), _BEGIN
 
 
 class _Names:
-    def __init__(self, template: HostNames, unfolding: UnfoldedAutomata) -> None:
+    def __init__(self, template: HostNames, unfolding: on_demand.UnfoldedAutomata) -> None:
         self._begins = template.begins
         self._lexeme = unfolding.lexeme
         self._quote = unfolding.lexeme(_QUOTE)
         self._spelling = template.spelling
         self._dot = unfolding.lexeme(self._spelling.text("."))
 
-    def edges(self, state: _Place | _Ahead) -> tuple[list[Right], list[Edge]]:
+    def edges(self, state: _Place | _Ahead) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on."""
         if isinstance(state, _Ahead):
             return [], self._edges_ahead(state.left)
         if state == _BEGIN:
             return [], [((self._begins,), None, OPEN | HARD)]
-        ends: list[Right] = []
-        further: list[Edge] = []
+        ends: list[on_demand.Right] = []
+        further: list[on_demand.Edge] = []
         if state.octets:
             kind = OPEN if state.left > 0 else OPEN | HARD
             further.append(((self._lexeme(_one_of(state.octets, self._spelling), "Punycode"),), state.left - 1, kind))
@@ -155,10 +148,10 @@ class _Names:
                 further.append(((self._lexeme(_to_next(state.room, self._spelling), "labels"),), None, OPEN | HARD))
         return ends, further
 
-    def _edges_ahead(self, left: int) -> list[Edge]:
+    def _edges_ahead(self, left: int) -> list[on_demand.Edge]:
         # The text decides whether the label may end, and what may follow when its end is near.
         unsure = OPEN | HARD | UNSURE
-        further: list[Edge] = [((self._quote,), None, unsure), ((self._dot,), None, unsure)]
+        further: list[on_demand.Edge] = [((self._quote,), None, unsure), ((self._dot,), None, unsure)]
         octet = self._lexeme(_one_of(OCTETS, self._spelling), "Punycode")
         further.append(((octet,), left - 1, 0) if left > 0 else ((octet,), None, unsure))
         return further
@@ -167,18 +160,18 @@ class _Names:
         """What a mask may take for the state behind an octet."""
         return _Ahead(edge)
 
-    def least(self, state: _Place, costs: Costs) -> int:
+    def least(self, state: _Place, costs: on_demand.Costs) -> int:
         """What the closing quote costs where the label may end.
 
         Which octets make an A-label valid is not looked for: so none is begun that a budget or a completion has to end.
         """
         return costs.of(self._quote) if state.is_valid else NEVER
 
-    def least_behind(self, state: _Place | _Ahead, edge: Hashable, costs: Costs) -> int:
+    def least_behind(self, state: _Place | _Ahead, edge: Hashable, costs: on_demand.Costs) -> int:
         """It is not known whether the label can end there."""
         return NEVER
 
-    def close(self, state: _Place, edge: Hashable, text: TextBefore) -> Hashable:
+    def close(self, state: _Place, edge: Hashable, text: on_demand.TextBefore) -> Hashable:
         """The place in the A-label that the text ends with."""
         # No quote is part of a name, and no character takes more than six bytes.
         data = text(6 * MAX_NAME + 1)
