@@ -725,3 +725,20 @@ def test_tokens_that_begin_the_next_string(kind: str, most: int | None, budget: 
         assert budget is None or len(end) <= (matcher.tokens_left or 0)
         assert matcher.accept_tokens(end)
         assert validator.is_valid(json.loads(matcher.text(matcher._steps)))
+
+
+def test_a_budget_over_arrays_of_unique_arrays() -> None:
+    """What the further items of an inner array cost is not known as long as its first is not."""
+    innermost = {"type": "array", "items": {"type": ["boolean", "null"]}, "uniqueItems": True, "minItems": 3}
+    middle = {"type": "array", "items": {"type": "array", "items": innermost, "uniqueItems": True}, "uniqueItems": True}
+    grammar = compiled({**middle, "minItems": 6, "maxItems": 6}, whitespace="compact")
+    text = b"[[],[[null,false,true]],[[null,true,false]],[[true,null,false]],[[true,false,null]],[[false,null,true]]]"
+    for budget in range(len(text), len(text) + 12):
+        try:
+            matcher = constrain.Matcher(grammar, budget)
+        except constrain.ConstrainError:
+            continue
+        for token in text:
+            if token in mask_of(matcher):
+                assert matcher.accept_token(token)
+                assert mask_of(matcher), (budget, matcher.text(matcher._steps))

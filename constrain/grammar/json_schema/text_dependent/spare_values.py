@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from constrain.errors import LimitError
@@ -25,6 +26,13 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 _NONE: Values = Values()
+
+
+def _parts(node: ArrayNode | ObjectNode) -> list[Handle]:
+    """The schemas of all that is in an array or object."""
+    if isinstance(node, ArrayNode):
+        return [node.items, *node.prefix]
+    return [*node.properties.values(), node.additional, *(rule.value for rule in node.rules)]
 
 
 class _Source(Differences, Protocol):
@@ -79,6 +87,9 @@ class SpareValues:
             cost = automaton.least_different(count, costs)
             if cost < NEVER:
                 return Spare(cost, True)
+            if self._has_unique_items(node):
+                # What the others of their items cost is not known beside some values, only what they cost at most.
+                return Spare(NEVER, False)
             # What arrays cost is exact if what items cost is, so one of as many arrays costs no more than the dearest.
             is_exact = isinstance(node, ArrayNode) and self._has_no_objects(node.items, *node.prefix)
             values = self._values_of(node, count + 1 if is_exact else _MOST_VALUES)
@@ -103,16 +114,25 @@ class SpareValues:
 
     def _has_no_objects(self, *handles: Handle) -> bool:
         """Whether no value, however deep inside, is an object."""
-        todo, seen = list(handles), set(handles)
+        return not any(isinstance(node, ObjectNode) for node in self._nodes_inside(handles))
+
+    def _has_unique_items(self, node: ArrayNode | ObjectNode) -> bool:
+        """Whether an array, however deep inside a value, has unique items."""
+        inside = [node, *self._nodes_inside(_parts(node))]
+        return any(isinstance(each, ArrayNode) and each.unique is not None for each in inside)
+
+    def _nodes_inside(self, handles: Iterable[Handle]) -> list[Node]:
+        """What values may be that are valid for some schemas, and all that is inside of these."""
+        todo = list(dict.fromkeys(handles))
+        seen, found = set(todo), []
         for handle in todo:
             for node in self._values.written.normal(handle).nodes:
-                if isinstance(node, ObjectNode):
-                    return False
-                if isinstance(node, ArrayNode):
-                    inner = {node.items, *node.prefix} - seen
-                    seen |= inner
+                found.append(node)
+                if isinstance(node, (ArrayNode, ObjectNode)):
+                    inner = [part for part in dict.fromkeys(_parts(node)) if part not in seen]
+                    seen.update(inner)
                     todo += inner
-        return True
+        return found
 
     def _same_cost(self, layout: Layout, node: ArrayNode | ObjectNode, value: Instance, costs: Costs) -> int:
         automaton = self._values.automaton(layout, node)
