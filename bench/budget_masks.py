@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
+from typing import Any
 
 import click
 
@@ -18,6 +19,20 @@ from bench.walks import entries
 from constrain.tokenizers.factory import load_tokenizer
 
 BUDGETS = (60, 200, 1000)
+
+_TEXTS = ["alpha beta gamma", "the quick brown fox jumps over the lazy dog", "lorem ipsum dolor sit amet", "xyz"]
+_STRINGS: list[dict[str, Any]] = [
+    {"type": "string"},
+    {"type": "string", "minLength": 1},
+    {"type": "string", "maxLength": 60},
+    {"type": "string", "pattern": "^[a-z ]+$", "maxLength": 60},
+    {"type": ["string", "null"], "maxLength": 60},
+    {"anyOf": [{"enum": ["a", "data"]}, {"type": "string", "minLength": 1}]},
+]
+UNIQUE_STRINGS = [
+    {"schema": {"type": "array", "uniqueItems": True, "items": items}, "tests": [{"data": _TEXTS, "valid": True}]}
+    for items in _STRINGS
+]
 
 
 def read(
@@ -47,7 +62,8 @@ def read(
 @click.option("--count", default=200, show_default=True, help="Schemas.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--scarce", is_flag=True, help="Only schemas whose keys a text may run short of.")
-def main(count: int, seed: int, scarce: bool) -> None:
+@click.option("--unique", is_flag=True, help="Some arrays of strings with uniqueItems instead.")
+def main(count: int, seed: int, scarce: bool, unique: bool) -> None:
     """Times of masks with and without budgets."""
     tokenizer = load_tokenizer(data_folder() / "vocab" / "llama3.tiktoken")
     vocabulary = constrain.Vocabulary.from_tokenizer(tokenizer)
@@ -57,7 +73,7 @@ def main(count: int, seed: int, scarce: bool) -> None:
     masks: Counter[tuple[str, str]] = Counter()
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
     done = seen = 0
-    for entry in entries(seed):
+    for entry in UNIQUE_STRINGS if unique else entries(seed):
         if done == count:
             break
         texts = [json.dumps(test["data"]) for test in entry["tests"] if test["valid"]]
