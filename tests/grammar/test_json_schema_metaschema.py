@@ -67,6 +67,9 @@ def test_repetition_is_a_warning_for_the_lenient() -> None:
     schema = unreached({"required": ["a", "a"]})
     grammar = constrain.Grammar.from_json_schema(schema, lenient=True)
     assert any("names something twice" in warning for warning in grammar.warnings)
+    of_draft_4 = {"$schema": "http://json-schema.org/draft-04/schema#", "required": []}
+    grammar = constrain.Grammar.from_json_schema(of_draft_4, lenient=True)
+    assert any("at least one name" in warning for warning in grammar.warnings)
 
 
 def test_draft_4_has_rules_of_its_own() -> None:

@@ -132,7 +132,8 @@ _REPEATED_NAMES = "names something twice"
 _REPEATED_VALUES = "holds the same value twice, which this draft forbids"
 
 # What changes nothing about which values are valid: a lenient caller takes it.
-_HARMLESS = frozenset((_REPEATED_NAMES, _REPEATED_VALUES))
+_NO_NAMES = "must hold at least one name in draft 4"
+_HARMLESS = frozenset((_REPEATED_NAMES, _REPEATED_VALUES, _NO_NAMES))
 
 
 def _boolean(value: Any) -> str | None:
@@ -184,7 +185,7 @@ def _names(value: Any) -> str | None:
 
 def _names_of_draft_4(value: Any) -> str | None:
     wrong = _names(value)
-    return "must hold at least one name in draft 4" if wrong is None and not value else wrong
+    return _NO_NAMES if wrong is None and not value else wrong
 
 
 def _values(value: Any) -> str | None:
