@@ -130,9 +130,9 @@ _DRAFT_4_BOOLEANS = frozenset(("additionalItems", "additionalProperties"))
 
 _REPEATED_NAMES = "names something twice"
 _REPEATED_VALUES = "holds the same value twice, which this draft forbids"
+_NO_NAMES = "must hold at least one name in draft 4"
 
 # What changes nothing about which values are valid: a lenient caller takes it.
-_NO_NAMES = "must hold at least one name in draft 4"
 _HARMLESS = frozenset((_REPEATED_NAMES, _REPEATED_VALUES, _NO_NAMES))
 
 
