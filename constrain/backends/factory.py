@@ -42,7 +42,9 @@ def choose_backend(path: str | PathLike[str] | None, name: str = "auto") -> str:
         raise ConstrainError(f"the path of a model must be a str or a path, not {type(path).__name__}") from None
     try:
         if not place.exists():
-            raise ConstrainError(f"{place}: no such file or folder")
+            raise ConstrainError(
+                f"{place}: no such file or folder; a model of the Hugging Face Hub has to be downloaded to one first"
+            )
         if place.is_file():
             return "llama-cpp"
         return "llama-cpp" if not (place / "config.json").is_file() and any(place.glob("*.gguf")) else "transformers"

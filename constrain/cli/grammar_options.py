@@ -372,7 +372,8 @@ def read_bytes(name: str) -> bytes:
                 data = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Stop(Exit.INPUT, f"cannot read {name!r}: {reason}") from error
+        hint = "; '-' reads it from stdin" if name.lstrip()[:1] in ("{", "[") else ""
+        raise Stop(Exit.INPUT, f"cannot read {name!r}: {reason}{hint}") from error
     if len(data) > _MOST_BYTES:
         raise Stop(Exit.INPUT, f"cannot read {name!r}: it has more than {_MOST_BYTES >> 20} MB, the most that is read")
     return data

@@ -354,3 +354,9 @@ def test_without_a_writable_cache_it_still_runs(tmp_path):
     (tmp_path / "file").write_text("")
     err = import_kernels(CONSTRAIN_CACHE_DIR=str(tmp_path / "file" / "folder"))
     assert re.match(r"constrain: compiling kernels .*no cache folder can be written", err)
+
+
+def test_a_schema_in_place_of_its_file(run):
+    status, out, err = run("generate", "--schema", '{"type": "null"}')
+    assert (status, out) == (1, "")
+    assert one_line(err).endswith("; '-' reads it from stdin\n")

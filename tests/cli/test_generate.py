@@ -62,7 +62,7 @@ def test_bad_usage(run, arguments, message):
         (["--eviction-policy", "sliding"], "the demo backend has no eviction_policy; transformers and llama-cpp have"),
         (["--chat", "--prompt", "x"], "this model has no chat template"),
         (["--prompt-file", "/missing/file"], "cannot read '/missing/file'"),
-        (["--model", "/missing/model"], "/missing/model: no such file or folder"),
+        (["--model", "/missing/model"], "/missing/model: no such file or folder; a model of the Hugging Face Hub"),
     ],
 )
 def test_what_cannot_be_done(run, arguments, message):

@@ -140,13 +140,15 @@ def test_a_bad_pattern_shows_the_place_in_it() -> None:
 @pytest.mark.parametrize(
     ("reference", "reason"),
     [
-        ("#/$defs/b", "leads nowhere"),
+        ("#/$defs/b", "leads nowhere: there is no 'b' at #/$defs"),
+        ("#/$def/a", "leads nowhere: there is no '$def' at #; did you mean '$defs'?"),
         ("#/$defs/a/0", "leads nowhere"),
-        ("#/anyOf/2", "leads nowhere"),
+        ("#/anyOf/0/x", "leads nowhere"),
+        ("#/anyOf/2", "leads nowhere: there is no '2' at #/anyOf"),
         ("#/anyOf/01", "leads nowhere"),
         ("#/anyOf/-", "leads nowhere"),
         ("#foo", "anchor"),
-        ("other.json", "remote"),
+        ("other.json", "a place in this one begins with '#'"),
         ("http://example.org/x#/a", "remote"),
         ("urn:uuid:1", "remote"),
         ("#/%FF", "URI"),

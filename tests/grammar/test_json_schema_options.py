@@ -67,6 +67,25 @@ def test_unknown_formats_are_annotations() -> None:
     assert grammar.warnings == ("at #/format: the format 'color' is unknown: it has no effect",)
 
 
+def test_slips_of_the_pen_are_asked_about() -> None:
+    given = {"propertes": {"a": {}}, "minimun": 3, "additionalproperties": False, "x-order": 1, "schema": {}}
+    warnings = constrain.Grammar.from_json_schema(given).warnings
+    assert [each.partition(" has no effect")[2] for each in warnings] == [
+        "; did you mean 'properties'?",
+        "; did you mean 'minimum'?",
+        "; did you mean 'additionalProperties'?",
+        "",
+        "; if that is the schema, give it alone",
+    ]
+    assert len(constrain.Grammar.from_json_schema({"maxLength" * 1000: 1}).warnings) == 1
+
+
+def test_a_response_format_is_told_from_a_schema() -> None:
+    given = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "null"}}}
+    with pytest.raises(constrain.SchemaError, match=r"^at #/type: a response_format is no schema"):
+        constrain.Grammar.from_json_schema(given)
+
+
 NOT_ENFORCED = [
     ({"uniqueItems": True, "items": {"contains": {"const": 1}}}, "#/uniqueItems"),
     ({"not": {"uniqueItems": True}, "type": "array", "prefixItems": [{"type": "string"}]}, "#/not/uniqueItems"),

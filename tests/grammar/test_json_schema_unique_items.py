@@ -742,3 +742,19 @@ def test_a_budget_over_arrays_of_unique_arrays() -> None:
             if token in mask_of(matcher):
                 assert matcher.accept_token(token)
                 assert mask_of(matcher), (budget, matcher.text(matcher._steps))
+
+
+@pytest.mark.parametrize("items", [{"type": "integer"}, {"type": "object"}])
+@pytest.mark.parametrize("most", [{}, {"maxItems": 70}])
+def test_what_is_contained_may_stand_in_the_prefix_alone(items: Any, most: Any) -> None:
+    contains = {"type": "string", "pattern": "^b"}
+    for prefix in (1, 2):
+        schema = {"prefixItems": [{"type": "string"}] * prefix, "items": items, "contains": contains, **most}
+        grammar = compiled({"type": "array", "uniqueItems": True, **schema}, VOCABULARY, whitespace="compact")
+        matcher = constrain.Matcher(grammar)
+        assert matcher.accept_bytes(b'["a' if prefix == 2 else b'["')
+        closing = {TOKENS[token] for token in mask_of(matcher) if TOKENS[token].startswith(b'"')}
+        # The second string has to begin with b.
+        assert closing == ({b'"', b'",', b'","'} if prefix == 2 else set())
+        assert matcher.accept_bytes(b'","b' if prefix == 2 else b"b")
+        assert matcher.accept_tokens(matcher.completion())

@@ -42,7 +42,8 @@ def read_tools(tools: Iterable[Any]) -> list[Tool]:
         With the JSON pointer of what is wrong, as in the list.
     """
     if isinstance(tools, (str, bytes, dict)) or not isinstance(tools, Iterable):
-        raise SchemaError(f"tools must be a list, not {type(tools).__name__}")
+        hint = ": of JSON text, json.loads(text)" if isinstance(tools, (str, bytes)) else ""
+        raise SchemaError(f"tools must be a list, not {type(tools).__name__}{hint}")
     found = [_read(tool, f"#/{index}") for index, tool in enumerate(tools)]
     seen: set[str] = set()
     for tool in found:

@@ -38,6 +38,7 @@ from constrain.grammar.tools.style import Reasoning, ToolStyle, pieces
 from constrain.grammar.tools.styles import ALIASES, STYLES
 
 _SAYS_NOTHING = {"type", "$schema", "title", "description"}
+_NAMES_SHOWN = 20
 """Words of a schema that say nothing of the arguments of a tool."""
 
 
@@ -173,7 +174,10 @@ class _Turn:
         """The whole turn; with ``repeats`` thoughts may come again in a turn of several messages."""
         if choice not in ("auto", "required", "none"):
             if not isinstance(choice, str) or choice not in [tool.name for tool in tools]:
-                raise ConstrainError(f"tool_choice is auto, required, none or the name of a tool, not {choice!r}")
+                names = ", ".join(tool.name for tool in tools[:_NAMES_SHOWN]) + ", ..." * (len(tools) > _NAMES_SHOWN)
+                raise ConstrainError(
+                    f"tool_choice is auto, required, none or the name of a tool, not {choice!r}; there are: {names}"
+                )
             tools = [tool for tool in tools if tool.name == choice]
             choice, parallel = "required", False
         if choice == "required" and not tools:

@@ -7,7 +7,8 @@ word is said in :mod:`constrain.grammar.json_schema.normal.keywords`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 
@@ -71,6 +72,8 @@ class Dialect:
         What ``"type": "integer"`` means.
     asserts_formats : bool
         Whether ``format`` is enforced whatever the caller says.
+    unenforced : mapping of str to str
+        Words that stand for what cannot be enforced, each with what that is, for warnings.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Dialect:
     contains_evaluates: bool = False
     integer: NumberForm = NumberForm.INTEGRAL
     asserts_formats: bool = False
+    unenforced: Mapping[str, str] = field(default_factory=dict)
 
 
 DRAFT_4 = Dialect(
@@ -101,7 +105,19 @@ UNDECLARED = Dialect(
 )
 """A schema without ``$schema``: 2020-12, and ``items`` in the array form, which can only be meant one way."""
 
-PYDANTIC = replace(UNDECLARED, name="draft 2020-12, as pydantic reads it", integer=NumberForm.NO_FRACTION)
+PYDANTIC = replace(
+    UNDECLARED,
+    name="draft 2020-12, as pydantic reads it",
+    integer=NumberForm.NO_FRACTION,
+    unenforced={
+        **{bound: f"the bound {bound!r}" for bound in ("ge", "gt", "le", "lt")},
+        "now_op": "whether a time is past or future",
+        "min_length_of_values": "min_length, which counts items that differ when they have been read,",
+        "rounded_multiple_of": "multiple_of, by a number that is rounded when it is read,",
+        "python_regex": "that a regular expression is one of Python, not of ECMA-262,",
+        "discriminator_function": "a discriminator that is a function",
+    },
+)
 """What pydantic writes, with integers as its validators read them: none from ``1e30``, and another one from
 ``9007199254740993.0``."""
 

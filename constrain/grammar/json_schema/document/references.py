@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -14,6 +15,9 @@ from constrain.grammar.json_schema.document.metaschemas import metaschema
 from constrain.grammar.json_schema.document.places import Handle
 
 Result = TypeVar("Result")
+
+_MOST_COMPARED = 200
+"""Names, and letters of a name, that one which is not there is compared with."""
 
 
 class ScopeNeeded(Exception):
@@ -161,7 +165,8 @@ class References:
         if self._registry is not None:
             location.fail(f"{reference} leads to a remote document that is not in the registry", keyword)
         location.fail(
-            f"{reference} leads to another document: remote references are looked up in a registry, and none was given",
+            f"{reference} leads to another document: remote references are looked up in a registry, and none was given"
+            " (a place in this one begins with '#')",
             keyword,
         )
 
@@ -223,7 +228,12 @@ class References:
             try:
                 schema = schema[token] if isinstance(schema, dict) else schema[_array_index(token, schema)]
             except (KeyError, IndexError):
-                source.fail(f"{keyword} {'#' + fragment!r} leads nowhere", keyword)
+                names = [name for name in schema if isinstance(name, str)] if isinstance(schema, dict) else []
+                near = get_close_matches(token[:_MOST_COMPARED], names[:_MOST_COMPARED], 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                source.fail(
+                    f"{keyword} {'#' + fragment!r} leads nowhere: there is no {token!r} at {pointer}{hint}", keyword
+                )
             pointer = f"{pointer}/{escape(token)}"
             # On the way there may be objects that are no schemas, such as one of properties named "$id".
             if isinstance(schema, dict) and any(

@@ -7,6 +7,8 @@ what it asserts a meaning in :mod:`constrain.grammar.json_schema.normal.normaliz
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from constrain.errors import GrammarError
@@ -86,6 +88,8 @@ def _read_type(assertions: Assertions, value: Any, location: Location, keyword: 
         location.fail("type is an empty array: no value has none of the types", keyword)
     for name in names:
         if not isinstance(name, str) or name not in TYPES:
+            if name == "json_schema":
+                location.fail("a response_format is no schema: give 'schema' of its 'json_schema'", keyword)
             location.fail(f"{describe(name)} is not a type: it must be one of {', '.join(sorted(TYPES))}", keyword)
     assertions.types = frozenset(names)
 
@@ -273,11 +277,21 @@ def _read_dependencies(assertions: Assertions, value: Any, location: Location, k
         assertions.dependencies += ((name, dict.fromkeys(what, pointer)),)
 
 
+_LONGEST_SLIP = 30
+"""Letters of an unknown keyword that is compared with those that there are."""
+
 # -- the table -----------------------------------------------------------------------------------
 
 
 def _unsupported(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     location.fail(f"the keyword {keyword!r} is not supported", keyword)
+
+
+@lru_cache(maxsize=1024)
+def _near(keyword: str) -> str:
+    """What an unknown keyword may be a slip of the pen for, in words; empty if nothing is near."""
+    words = get_close_matches(keyword, KEYWORDS, 1, 0.8) if len(keyword) <= _LONGEST_SLIP else []
+    return f"; did you mean {words[0]!r}?" if words else ""
 
 
 def _unknown(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
@@ -286,10 +300,14 @@ def _unknown(assertions: Assertions, value: Any, location: Location, keyword: st
     document = location.resource.document
     if keyword in CONTENT:
         reason = f"{keyword!r} is an annotation and is not enforced"
+    elif keyword == "schema" and isinstance(value, dict):
+        reason = "unknown keyword 'schema' has no effect; if that is the schema, give it alone"
+    elif keyword in location.resource.dialect.unenforced:
+        reason = f"{location.resource.dialect.unenforced[keyword]} is not enforced"
     elif keyword in ALL_WORDS:
         reason = f"{location.resource.dialect.name} has no keyword {keyword!r}: it has no effect"
     else:
-        reason = f"unknown keyword {keyword!r} has no effect"
+        reason = f"unknown keyword {keyword!r} has no effect{_near(keyword)}"
     document.warnings.append(f"at {location.pointer}/{escape(keyword)}: {reason}")
 
 

@@ -132,6 +132,8 @@ class _Automaton:
         self._next_items = NextItems(node, template.written.normal)
         self._is_roomy = cache(self._find_roomy)
         self._has_room_for_strings = cache(self._find_room_for_strings)
+        # Whether an array can come to its end behind so many items with such counts.
+        self._ending: dict[tuple[int, tuple[int, ...]], bool] = {}
         lexeme = values.unfolding.lexeme
         self._comma = lexeme(template.layout.comma)
         # How much of an item a token may hold behind the comma.
@@ -155,7 +157,7 @@ class _Automaton:
             return self._scarce_edges(state)
         ends: list[on_demand.Right] = []
         further: list[on_demand.Edge] = []
-        for handle, counts in self._next_items.of(state.size, state.counts):
+        for handle, counts in self._ways(state.size, state.counts):
             if isinstance(state, _Ahead):
                 # Only the end of this item decides whether it equals the one before the comma.
                 free, rest = self._values.apart(self._template.layout, handle, state.items, self._is_free)
@@ -321,6 +323,40 @@ class _Automaton:
             count >= each.low for count, each in zip(counts, self._node.contains, strict=True)
         )
 
+    def _ways(self, index: int, counts: tuple[int, ...]) -> Iterator[tuple[Handle, tuple[int, ...]]]:
+        """What the item at an index may be, with the counts after it, as far as the array can come to its end then."""
+        for handle, after in self._next_items.of(index, counts):
+            if not self._node.contains or self._can_end(self._behind(index), after):
+                yield handle, after
+
+    def _behind(self, index: int) -> int:
+        return index + 1 if self._high is not None else min(index + 1, self._enough)
+
+    def _can_end(self, index: int, counts: tuple[int, ...]) -> bool:
+        """Whether what ``contains`` asks for can still come: a prefix may be the only place where it can.
+
+        Values do not run out where there is a ``contains``.
+        """
+        before: dict[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]] | None] = {(index, counts): None}
+        todo = [(index, counts)]
+        while todo:
+            here = todo.pop()
+            if self._ending.get(here) or self._may_end(*here):
+                way: tuple[int, tuple[int, ...]] | None = here
+                while way is not None:
+                    self._ending[way] = True
+                    way = before[way]
+                return True
+            if here in self._ending or (self._high is not None and here[0] >= self._high):
+                continue
+            for handle, after in self._next_items.of(*here):
+                then = self._behind(here[0]), after
+                if then not in before and self._has(handle, 1):
+                    before[then] = here
+                    todo.append(then)
+        self._ending.update(dict.fromkeys(before, False))
+        return False
+
     def _has(self, handle: Handle, count: int) -> bool:
         """Whether a schema has so many values; more are looked for, since the next item asks for one more."""
         return len(self._values.few.of(handle, 1 << count.bit_length())) >= count
@@ -328,16 +364,13 @@ class _Automaton:
     def _goes_on(self, state: _Items, counts: tuple[int, ...]) -> bool:
         """Whether there can be another item after the next, whatever that is."""
         index, node = state.size + 1, self._node
-        if self._high is not None:
-            # With a greatest number there is at most one ``contains``.
-            missing = sum(max(each.low - count, 0) for count, each in zip(counts, node.contains, strict=True))
-            if index >= self._high or missing > self._high - index:
-                return False
+        if self._high is not None and index >= self._high:
+            return False
         enough = len(state.items) + 2
         if not node.prefix and not node.contains:
             return self._has(node.items, enough)
         found = False
-        for handle, _ in self._next_items.of(index, counts):
+        for handle, _ in self._ways(index, counts):
             if self._has(handle, enough):
                 found = True
             elif self._values.few.of(handle, 1):
