@@ -273,7 +273,10 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         self._before: Callable[[], int] | None = None
         self._begun_at = 0
         self.failure: ConstrainError | None = None
-        """Why there are no masks any more: the grammar takes too much time or memory from here on."""
+        """Why there are no masks any more: the grammar takes too much time or memory from here on.
+
+        A rollback leaves it.
+        """
 
     @property
     def matcher(self) -> Matcher:
@@ -387,8 +390,14 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         return twin
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """The text that has to come next, as ``([], text)``; None where there is a choice."""
-        forced = self.matcher.forced_bytes()
+        """The text that has to come next, as ``([], text)``; None where there is a choice, or after a failure."""
+        if self.failure is not None:
+            return None
+        try:
+            forced = self.matcher.forced_bytes()
+        except ConstrainError as error:
+            self.failure = error
+            return None
         # The last character may be there in part.
         text = forced.decode("utf-8", "ignore") if forced else ""
         return ([], text) if text and forced.startswith(text.encode()) else None

@@ -158,6 +158,8 @@ def make_set_operation(ctx, kind, base):
     ctx[BUDGET] -= work
     sort_keys(i32(ctx, t.WORK_STACK)[base : base + count], count)
     n = 0
+    # What is left if nothing else is.
+    counter = int64(neutral)
     nullable = 0 if kind == e.UNION else 1
     flags = 0
     for i in range(base, base + count):
@@ -165,7 +167,10 @@ def make_set_operation(ctx, kind, base):
         if child == absorbing:
             set_used(ctx, t.WORK_STACK, base)
             return int64(absorbing)
-        if child == neutral or (n > 0 and tmp[base + n - 1] == child) or (fits and _counts_no_more(ctx, child)):
+        if child == neutral or (n > 0 and tmp[base + n - 1] == child):
+            continue
+        if fits and _counts_no_more(ctx, child):
+            counter = child
             continue
         tmp[base + n] = child
         n += 1
@@ -181,7 +186,7 @@ def make_set_operation(ctx, kind, base):
             return n
     set_used(ctx, t.WORK_STACK, base)
     if n == 0:
-        return int64(neutral)
+        return counter
     if n == 1:
         return tmp[base]
     if kind == e.INTERSECT:

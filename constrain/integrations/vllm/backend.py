@@ -75,7 +75,10 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
         self.ahead: ReadAhead | None = None
         """Where the manager goes through drafts: what they come to.  The matcher stays where it is then."""
         self.failure: ConstrainError | None = None
-        """Why there are no masks any more: the grammar takes too much time or memory from here on."""
+        """Why there are no masks any more: the grammar takes too much time or memory from here on.
+
+        A rollback leaves it.
+        """
 
     @property
     def has_begun(self) -> bool:
@@ -128,7 +131,7 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
         return 0 <= token < self.compiled.grammar.vocabulary.size and self.matcher.accept_token(token)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """Those of the tokens, from the first on, that could be accepted; nothing changes.  None after a failure."""
+        """Those of the tokens, from the first on, that could be accepted; the text stays.  None after a failure."""
         if self.failure is None and not self.is_terminated():
             try:
                 self._begin_before(tokens)
@@ -169,6 +172,7 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
     def reset(self) -> None:
         """Go back to the beginning of the text."""
         self.matcher.reset()
+        self.failure = None
 
 
 class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ignore]

@@ -130,7 +130,7 @@ class Beginnings:
     def __init__(self, text: Text) -> None:
         self._words = _words(text)
         self._combination = _Combination(text if self._words is None else Words(self._words))
-        self._known: dict[_State, bool] = {}
+        self._known: dict[tuple[_State, int], bool] = {}
 
     def has_more_than(self, count: int) -> bool:
         """Whether there are more strings; True also where that is not clear."""
@@ -143,12 +143,12 @@ class Beginnings:
         if self._words is not None:
             return True
         *before, state = self._combination.path(beginning)
-        found = self._known.get(state)
+        found = self._known.get((state, most))
         if found is None:
-            found = self._known[state] = not self._combination.has_many(state, most, _STEPS_AHEAD)
+            found = self._known[state, most] = not self._combination.has_many(state, most, _STEPS_AHEAD)
             if not found:
                 # More strings have a shorter beginning.
-                self._known.update(dict.fromkeys(before, False))
+                self._known.update(dict.fromkeys([(each, most) for each in before], False))
         return found
 
 
