@@ -82,15 +82,20 @@ _PACKED = (
 @lru_cache(maxsize=1)
 def category_table() -> npt.NDArray[np.uint8]:
     """The category of each code point as a place in :data:`CATEGORIES`: uint8[0x110000], read-only."""
-    data = np.frombuffer(zlib.decompress(b85decode(_PACKED)), dtype=np.uint8)
-    categories, packed = data[:_RUNS], data[_RUNS:]
+    table = unpack_runs(_PACKED, _RUNS)
+    table.flags.writeable = False
+    return table
+
+
+def unpack_runs(text: str, count: int) -> npt.NDArray[np.uint8]:
+    """A table that is packed as ``count`` runs of equal values: uint8[n]."""
+    data = np.frombuffer(zlib.decompress(b85decode(text)), dtype=np.uint8)
+    values, packed = data[:count], data[count:]
     last = packed < 0x80
     first = np.flatnonzero(np.concatenate(([True], last[:-1])))
     place = np.arange(len(packed)) - np.repeat(first, np.diff(np.append(first, len(packed))))
     lengths = np.add.reduceat((packed & 0x7F).astype(np.int64) << (7 * place), first)
-    table = np.repeat(categories, lengths)
-    table.flags.writeable = False
-    return table
+    return np.repeat(values, lengths)
 
 
 def members_of_ranges(ranges: tuple[tuple[int, int], ...]) -> npt.NDArray[np.bool_]:

@@ -239,8 +239,8 @@ def shape(rng: random.Random, depth: int) -> tuple[dict[str, Any], list[Any]]:
             del made["additionalProperties"]
             made["propertyNames"] = {"enum": sorted({key for value in values for key in value})}
             # What it says may be little, and the values few all the same.
-            one_of = {"enum": _parts(values) or [None]}
-            made["unevaluatedProperties"] = {"allOf": [made["unevaluatedProperties"], one_of]}
+            listed = {"enum": _parts(values) or [None]}
+            made["unevaluatedProperties"] = {"allOf": [made["unevaluatedProperties"], listed]}
     return made, values
 
 

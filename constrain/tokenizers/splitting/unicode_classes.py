@@ -4,19 +4,18 @@ From the Unicode Character Database, version 16.0 (general category and White_Sp
 the reference tokenizers use.  Python's own ``unicodedata`` is another version in each Python, and a
 tokenizer must not split a text differently because of that.
 
-The table is stored as runs of equal class, packed: base 85 of zlib of one class byte for each run,
-then the length of each run (7 bits a byte, lowest first, high bit set on all bytes but the last).
+The table is stored as runs of equal class, packed as in :mod:`constrain.unicode_categories`.
 Unicode data is Copyright Unicode, Inc., under the Unicode License v3.
 """
 
 from __future__ import annotations
 
-import zlib
-from base64 import b85decode
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+
+from constrain.unicode_categories import unpack_runs
 
 OTHER, UPPER, LOWER, TITLE, MODIFIER, OTHER_LETTER, MARK, NUMBER, SPACE, PUNCTUATION, SYMBOL = range(11)
 """``\\p{Lu} \\p{Ll} \\p{Lt} \\p{Lm} \\p{Lo} \\p{M} \\p{N}``, White_Space, ``\\p{P} \\p{S}``; OTHER is all the rest."""
@@ -60,10 +59,4 @@ _PACKED = (
 @lru_cache(maxsize=1)
 def class_table() -> npt.NDArray[np.uint8]:
     """The class of each code point: uint8[0x110000]."""
-    data = np.frombuffer(zlib.decompress(b85decode(_PACKED)), dtype=np.uint8)
-    classes, packed = data[:_RUNS], data[_RUNS:]
-    last = packed < 0x80
-    first = np.flatnonzero(np.concatenate(([True], last[:-1])))
-    place = np.arange(len(packed)) - np.repeat(first, np.diff(np.append(first, len(packed))))
-    lengths = np.add.reduceat((packed & 0x7F).astype(np.int64) << (7 * place), first)
-    return np.repeat(classes, lengths)
+    return unpack_runs(_PACKED, _RUNS)

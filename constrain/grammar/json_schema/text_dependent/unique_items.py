@@ -246,10 +246,8 @@ class _Automaton:
 
     def close(self, state: _Items, edge: tuple[int, ...], text: on_demand.TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
-        index = state.size + 1
-        if self._high is None:
-            index = min(index, self._enough)
-        return _Items(index, edge, state.items.plus(instance(self._template.layout.as_json(last_value(text)))))
+        items = state.items.plus(instance(self._template.layout.as_json(last_value(text))))
+        return _Items(self._behind(state.size), edge, items)
 
     def least(self, state: _Items, costs: on_demand.Costs) -> int:
         """What it costs to end with the next item, or if that cannot be the last, with as few as possible."""
@@ -330,6 +328,7 @@ class _Automaton:
                 yield handle, after
 
     def _behind(self, index: int) -> int:
+        """How many items there are behind the one at an index, up to where that matters."""
         return index + 1 if self._high is not None else min(index + 1, self._enough)
 
     def _can_end(self, index: int, counts: tuple[int, ...]) -> bool:
