@@ -1,13 +1,13 @@
 """Makes a library of machine code: ``python -m constrain.kernels.build FOLDER x86_64_v3 x86_64_v4``.
 
-Every kernel that Python calls, or that is called by its address, is compiled by numba for a kind of processor, with all
-that it calls, as code that can lie anywhere in memory.  Beside it stands an *adapter*, which takes the arguments as
-words (signatures.py) and calls it in numba's way.  The C compiler joins the objects of several processes and library.c
-to one extension module.
+Several processes compile the kernels, a part each, and optimise all of them for a kind of processor, as code that can
+lie anywhere in memory (emission.py).  Beside each kernel that Python calls, or that is called by its address, stands an
+*adapter* (adapters.py).  The C compiler joins that and library.c to one extension module.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -77,18 +77,18 @@ def build_libraries(
     with tempfile.TemporaryDirectory(prefix="constrain-kernels-") as folder:
         work = Path(folder)
         kinds = list(targets.values())
-        workers = [_start_worker(work, number, kinds, package) for number in range(processes)]
+        workers = [_start_worker(work, number, processes, kinds, package) for number in range(processes)]
         try:
             _watch(work, workers, progress)
         finally:
             for worker in workers:
                 worker.kill()
                 worker.wait()
-        lists = [json.loads((work / f"kernels-{number}").read_text()) for number in range(processes)]
-        (work / "table.c").write_text("\n".join(_table([entry for each in lists for entry in each], package)))
+        parts = [json.loads((work / f"part-{number}.json").read_text()) for number in range(processes)]
+        entries = [entry[2:] for part in parts for entry in part]
+        (work / "table.c").write_text("\n".join(_table(entries, package)))
         for kind, (path, target) in enumerate(targets.items()):
-            objects = [work / f"kernels-{number}-{kind}.o" for number in range(processes)]
-            _link(work, path.name.partition(".")[0], target, objects)
+            _link(work, path.name.partition(".")[0], target, work / f"kernels-{kind}.o")
             path.parent.mkdir(parents=True, exist_ok=True)
             finished = path.with_name(f".{path.name}.{os.getpid()}")
             finished.write_bytes((work / "library.so").read_bytes())
@@ -123,7 +123,9 @@ def _check(path: Path, package: Path) -> None:
         raise RuntimeError(f"{path.name} cannot be loaded: {done.stderr.strip()[-2000:]}")
 
 
-def _start_worker(work: Path, number: int, targets: Sequence[Target], package: Path) -> subprocess.Popen[bytes]:
+def _start_worker(
+    work: Path, number: int, processes: int, targets: Sequence[Target], package: Path
+) -> subprocess.Popen[bytes]:
     paths = [str(package.parent), str(_PACKAGE.parent), *(path for path in sys.path if path)]
     environment = {
         **os.environ,
@@ -135,8 +137,8 @@ def _start_worker(work: Path, number: int, targets: Sequence[Target], package: P
         "NUMBA_DISABLE_INTEL_SVML": "1",
     }
     code = "from constrain.kernels import build; build.work()"
-    kinds = json.dumps([target[:2] for target in targets])
-    command = [sys.executable, "-c", code, str(work), str(number), str(package), kinds]
+    shared = json.dumps([processes, [target[:2] for target in targets]])
+    command = [sys.executable, "-c", code, str(work), str(number), str(package), shared]
     with (work / f"log-{number}").open("wb") as log:
         return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -179,13 +181,13 @@ def _table(entries: Sequence[Sequence[str]], package: Path) -> Iterator[str]:
     yield f'const char *const library_digest = "{sources_digest(package, sources)}";'
 
 
-def _link(work: Path, name: str, target: Target, objects: Sequence[Path]) -> None:
+def _link(work: Path, name: str, target: Target, code: Path) -> None:
     numpy: Any = importlib.import_module("numpy")
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     includes = [f"-I{path}" for path in (sysconfig.get_path("include"), numpy.get_include())]
     definitions = [f"-DNAME={name}", *([f"-DLEVEL={target.level}"] if target.level else [])]
     command = [*compiler, "-O2", "-fPIC", "-shared", "-fvisibility=hidden", *definitions, *includes]
-    command += [str(_HERE / "library.c"), str(work / "table.c"), *map(str, objects), "-lm", "-Wl,-s"]
+    command += [str(_HERE / "library.c"), str(work / "table.c"), str(code), "-lm", "-Wl,-s"]
     command += ["-o", str(work / "library.so")]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -196,28 +198,34 @@ def _link(work: Path, name: str, target: Target, objects: Sequence[Path]) -> Non
 
 
 def work() -> None:
-    """What each process does: compile kernels that no other has taken, and write object files of them."""
-    folder, number, package, targets = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), json.loads(sys.argv[4])
-    jit: Any = importlib.import_module("constrain.kernels.jit")
+    """What each process does: compile kernels that no other has taken; then make object files of what all have."""
+    folder, number, package = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    processes, targets = json.loads(sys.argv[4])
+    parent = os.getppid()
     emission: Any = importlib.import_module("constrain.kernels.emission")
-    jit.keep_on_disk = emission.keep_nothing
     emission.emit_instead_of_running()
-    jit.defer()
+    # It would go through all that numba keeps after each kernel, and find nothing.
+    gc.disable()
     for file in files_with_kernels(package):
         parts = Path(file).relative_to(package.parent).with_suffix("").parts
         importlib.import_module(".".join(parts))
-    kernels = sorted(enumerate(jit.deferred), reverse=number != "0")
-    (folder / "total").write_text(str(len(kernels)))
-    emitted = emission.Emission(targets)
-    for i, kernel in kernels:
+    (folder / "total").write_text(str(len(emission.kernels)))
+    part = emission.Part()
+    for i in sorted(range(len(emission.kernels)), reverse=number != 0):
         try:
             (folder / f"claim-{i}").touch(exist_ok=False)
         except FileExistsError:
             continue
-        emitted.add(kernel, i)
-    for kind, code in enumerate(emitted.object_codes()):
-        (folder / f"kernels-{number}-{kind}.o").write_bytes(code)
-    (folder / f"kernels-{number}").write_text(json.dumps(emitted.entries))
+        part.add(i)
+    paths = [folder / f"part-{each}.bc" for each in range(processes)]
+    part.write(paths[number])
+    (folder / f"compiled-{number}").touch()
+    while len(list(folder.glob("compiled-*"))) < processes:
+        if os.getppid() != parent:
+            return
+        time.sleep(0.01)
+    for kind in range(number, len(targets), processes):
+        (folder / f"kernels-{kind}.o").write_bytes(emission.object_code(paths, *targets[kind]))
 
 
 def main() -> None:

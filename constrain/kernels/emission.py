@@ -1,26 +1,38 @@
-"""Machine code of kernels for object files, instead of for this process."""
+"""Code of kernels for object files, instead of for this process.
+
+Several processes compile a part of all kernels each.  None is compiled twice: what a kernel that is called takes and
+returns its signature says, and what it is called its number, so its code can come from another process.  Only the whole
+is optimised, once for each kind of processor; so what many kernels have in common is optimised once too.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Sequence
+from itertools import compress
+from operator import not_
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from constrain.kernels import compiler
-from constrain.kernels.jit import compile_kernel
+from constrain.kernels import compiler, jit
+from constrain.kernels.adapters import adapter
 from constrain.kernels.library import name_of
-from constrain.kernels.signatures import Signature, signature_of_types
+from constrain.kernels.signatures import signature_of_types
 
 _llvm: Any = importlib.import_module("llvmlite.binding")
 _codegen: Any = importlib.import_module("numba.core.codegen")
-_passes: Any = importlib.import_module("numba.core.compiler").DefaultPassBuilder
+_compiler: Any = importlib.import_module("numba.core.compiler")
+_descriptors: Any = importlib.import_module("numba.core.funcdesc")
+_templates: Any = importlib.import_module("numba.core.typing")
+_signatures: Any = importlib.import_module("numba.core.sigutils")
+_context: Any = importlib.import_module("numba.core.registry").cpu_target.target_context
 _lock: Any = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
-
-_LLVM_TYPES = {"bool": "i8", "float32": "float", "float64": "double", "int32": "i32", "uint32": "i32"}
 
 
 class _EmittedLibrary(compiler.InnerLibrary):
-    """The code of a kernel, which never is machine code in this process."""
+    """The code of a kernel without that of those it calls, which never is machine code in this process."""
 
     counts_references = False
 
@@ -34,145 +46,165 @@ class _EmittedLibrary(compiler.InnerLibrary):
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
 
-    def optimised(self, machine: Any) -> Any:
-        """A copy of the module that is optimised for a processor."""
-        with _lock:
-            self._get_module_for_linking()
-            module = self._final_module.clone()
-            own, self._codegen._tm = self._codegen._tm, machine
-            try:
-                passes, builder = self._codegen._module_pass_manager()
-                passes.run(module, builder)
-            finally:
-                self._codegen._tm = own
-        return module
+    def finalize(self) -> None:
+        """Nothing is added to it any more."""
+        self._finalized = True
+
+    def modules(self, found: dict[Any, Any]) -> None:
+        """Find its module and those of all that it calls, by library; what has been found is not gone through again."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == _llvm.Linkage.external:
+                # Another may have it: numba compiles some functions of its own for each kernel that calls them.
+                function.linkage = "weak_odr"
+        found[self] = self._final_module
+        for library in self._linking_libraries:
+            if library in found:
+                continue
+            if isinstance(library, _EmittedLibrary):
+                library.modules(found)
+            else:
+                found[library] = library._get_module_for_linking().clone()
+
+
+_numbers: dict[Any, int] = {}
+"""The kernels, by their Python functions, in the order in which they are defined; it is the same in all processes."""
+kernels: list[Any] = []
+"""The same."""
 
 
 def emit_instead_of_running() -> None:
-    """Let kernels of this process be compiled for :class:`Emission` only."""
+    """Let kernels that this process defines from now on be compiled for :class:`Part` only."""
 
     def define_pipelines(self: Any) -> list[Any]:
         state = self.state
+        if state.func_id.func in _numbers:
+            state.func_id.unique_id = _numbers[state.func_id.func]
         state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         state.library = _EmittedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.counts_references = bool(state.flags.nrt)
-        passes = _passes.define_nopython_pipeline(state)
+        passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(state)
         passes.passes[:] = [each for each in passes.passes if each[0].__name__ not in compiler.WITHOUT_USE]
         return [passes]
 
     compiler.KernelCompiler.define_pipelines = define_pipelines  # type: ignore[method-assign]
+    # A number says which kernel it is.
+    _compiler.Flags.get_mangle_string = lambda self: ""
+    jit.defer()
+    jit.keep_on_disk = _add  # type: ignore[attr-defined]
+    jit._compile_when_called = lambda kernel: None
 
 
-def keep_nothing(kernel: Any) -> None:
-    """Let a kernel have no cache on disk."""
+def _add(kernel: Any) -> None:
+    """Let a kernel have no cache on disk, and be declared where it is called."""
     kernel._cache.is_compiled = lambda: None
+    _numbers[kernel.py_func] = len(kernels)
+    kernels.append(kernel)
+    resolve = kernel.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        if kernel.wanted and not kernel.overloads:
+            for signature in kernel.wanted:
+                _declare(kernel, *_signatures.normalize_signature(signature))
+            kernel.disable_compile()
+        return resolve(args, kws)
+
+    kernel.get_call_template = get_call_template
 
 
-class Emission:
-    """Kernels on their way into object files, one for each kind of processor.
+def _declare(kernel: Any, arguments: Any, result: Any) -> None:
+    """Let a kernel be called whose code comes from elsewhere, or later."""
+    function = kernel.py_func
+    names = function.__code__.co_varnames[: len(arguments)]
+    described = _descriptors.FunctionDescriptor(
+        *(True, function.__module__, function.__qualname__, function.__qualname__, "", {}, result, {}, names, ()),
+        mangler=_context.mangler,
+        argtypes=arguments,
+        abi_tags=[""],
+        uid=_numbers[function],
+    )
+    signature = _templates.signature(result, *arguments)
+    stand_in = SimpleNamespace(signature=signature, entry_point=object(), objectmode=False)
+    _context.insert_user_function(stand_in.entry_point, described)
+    kernel.overloads[arguments] = stand_in
 
-    Parameters
-    ----------
-    targets : sequence of (str, str)
-        The processors and their features, as LLVM names them.
-    """
 
-    def __init__(self, targets: Sequence[tuple[str, str]]) -> None:
-        triple = _llvm.Target.from_triple(_llvm.get_process_triple())
-        self._machines = [
-            triple.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default")
-            for cpu, features in targets
-        ]
-        self._modules = [_llvm.parse_assembly("") for _ in targets]
-        self.entries: list[tuple[str, str, str, str]] = []
-        """Of each kernel its symbols' ending, its name, and the kinds of its arguments and its result."""
+class Part:
+    """Some of the kernels, as one process compiles them."""
 
-    def add(self, kernel: Any, number: int) -> None:
+    def __init__(self) -> None:
+        self._modules: dict[Any, Any] = {}
+        self._own: list[str] = []
+        self._entries: list[list[str]] = []
+
+    def add(self, number: int) -> None:
         """Compile a kernel for all of its signatures."""
-        compile_kernel(kernel)
+        kernel = kernels[number]
+        kernel.overloads.clear()
+        kernel.disable_compile(False)
+        jit.compile_kernel(kernel)
+        is_entry = kernel in (jit.deferred or [])
         names = kernel.py_func.__code__.co_varnames
         for version, compiled in enumerate(kernel.overloads.values()):
-            arguments, result = compiled.signature.args, compiled.signature.return_type
-            signature = signature_of_types(names[: len(arguments)], arguments, result)
-            symbol = f"{number}_{version}"
-            for machine, whole in zip(self._machines, self._modules, strict=True):
-                module = compiled.library.optimised(machine)
-                for value in (*module.functions, *module.global_variables):
-                    if value.is_declaration:
-                        continue
-                    if value.name == compiled.fndesc.llvm_func_name:
-                        value.name, value.linkage = f"kernel_{symbol}", "external"
-                    else:
-                        # Another process may have given the same name to another function.
-                        value.linkage = "internal"
-                whole.link_in(module)
-                whole.link_in(_llvm.parse_assembly(adapter(symbol, signature)))
-            name = name_of(kernel.py_func)
-            self.entries.append((symbol, f"{name}#{version}" if version else name, signature.code, signature.result))
+            compiled.library.modules(self._modules)
+            mangled = compiled.fndesc.llvm_func_name
+            self._own.append(mangled)
+            if is_entry:
+                arguments, result = compiled.signature.args, compiled.signature.return_type
+                signature = signature_of_types(names[: len(arguments)], arguments, result)
+                symbol, name = f"{number}_{version}", name_of(kernel.py_func)
+                named = f"{name}#{version}" if version else name
+                code = adapter(symbol, signature)
+                self._entries.append([mangled, code, symbol, named, signature.code, signature.result])
 
-    def object_codes(self) -> list[bytes]:
-        """The object file for each processor."""
-        made = zip(self._machines, self._modules, strict=True)
-        return [bytes(machine.emit_object(module)) for machine, module in made]
+    def write(self, path: Path) -> None:
+        """Write it for :func:`object_code`; a list of its kernels stands beside it."""
+        # Of numba's own runtime, which comes last, only what is called is taken.
+        own = [isinstance(library, _EmittedLibrary) for library in self._modules]
+        modules = list(self._modules.values())
+        whole = _linked(list(compress(modules, own)))
+        for runtime in compress(modules, map(not_, own)):
+            whole.link_in(runtime)
+        # Another process may have given the same name to another function.
+        _let_be_internal(whole, {name: name for name in self._own})
+        path.write_bytes(whole.as_bitcode())
+        path.with_suffix(".json").write_text(json.dumps(self._entries))
 
 
-def adapter(symbol: str, signature: Signature) -> str:
-    """LLVM's code for a function of (words, result, error) that calls a kernel.
+def object_code(paths: Sequence[Path], cpu: str, features: str) -> bytes:
+    """The object file of all parts for a processor, as LLVM names it and its features."""
+    triple = _llvm.Target.from_triple(_llvm.get_process_triple())
+    machine = triple.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default")
+    module = _linked([_llvm.parse_bitcode(path.read_bytes()) for path in paths])
+    entries = [entry for path in paths for entry in json.loads(path.with_suffix(".json").read_text())]
+    _let_be_internal(module, {mangled: f"kernel_{symbol}" for mangled, _, symbol, *_ in entries})
+    codegen = _context.codegen()
+    with _lock:
+        own, codegen._tm = codegen._tm, machine
+        try:
+            passes, builder = codegen._module_pass_manager()
+            passes.run(module, builder)
+        finally:
+            codegen._tm = own
+    # Not before: kernels would become part of their adapters.
+    module.link_in(_llvm.parse_assembly("\n".join(code for _, code, *_ in entries)))
+    return bytes(machine.emit_object(module))
 
-    numba passes an array on as seven values, for one dimension: an owner, a parent, how many items, their size, the
-    address, the shape and the strides.
-    """
-    lines: list[str] = []
-    passed: list[str] = []
 
-    def make(text: str) -> str:
-        lines.append(f"  %v{len(lines)} = {text}")
-        return f"%v{len(lines) - 1}"
-
-    place = 0
-
-    def following(kind: str = "i64") -> str:
-        nonlocal place
-        pointer = make(f"getelementptr i64, ptr %words, i64 {place}")
-        place += 1
-        return make(f"load {kind}, ptr {pointer}")
-
-    for kind in signature.arguments.values():
-        if not kind.dimensions:
-            passed.append(f"{_LLVM_TYPES.get(kind.dtype, 'i64')} {following(_LLVM_TYPES.get(kind.dtype, 'i64'))}")
+def _let_be_internal(module: Any, names: dict[str, str]) -> None:
+    """Let nothing of a module be seen from outside but what is named, under its new name."""
+    for value in (*module.functions, *module.global_variables):
+        if value.is_declaration:
             continue
-        size = _SIZES[kind.dtype]
-        address, shape = following("ptr"), [following() for _ in range(kind.dimensions)]
-        strides = [str(size)]
-        for length in reversed(shape[1:]):
-            strides.insert(0, make(f"mul i64 {strides[0]}, {length}"))
-        items = shape[0]
-        for length in shape[1:]:
-            items = make(f"mul i64 {items}, {length}")
-        passed += ["ptr null", "ptr null", f"i64 {items}", f"i64 {size}", f"ptr {address}"]
-        passed += [f"i64 {each}" for each in (*shape, *strides)]
-    types = ", ".join(each.split()[0] for each in passed)
-    return "\n".join(
-        [
-            f"declare i32 @kernel_{symbol}(ptr, ptr, {types})",
-            f"define i32 @adapter_{symbol}(ptr %words, ptr %result, ptr %error) {{",
-            *lines,
-            f"  %status = call i32 @kernel_{symbol}(ptr %result, ptr %error, {', '.join(passed)})",
-            "  ret i32 %status",
-            "}",
-        ]
-    )
+        if value.name in names:
+            value.name, value.linkage = names[value.name], "external"
+        else:
+            value.linkage = "internal"
 
 
-_SIZES = {
-    "bool": 1,
-    "int8": 1,
-    "uint8": 1,
-    "uint16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "float32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "float64": 8,
-}
+def _linked(modules: list[Any]) -> Any:
+    """One module of some; they are used up.  Linking takes time for what is there as well, so they double in size."""
+    while len(modules) > 1:
+        for module, other in zip(modules[::2], modules[1::2], strict=False):
+            module.link_in(other)
+        modules = modules[::2]
+    return modules[0]
