@@ -17,7 +17,15 @@ from constrain.cli.argument_types import FILE, TEXT
 from constrain.cli.sections import option
 from constrain.cli.status import Exit, Stop
 from constrain.errors import ConstrainError
-from constrain.grammar.schema_options import Numbers, Patterns, Spellings, UnicodeEscapes, WhiteSpace
+from constrain.grammar.schema_options import (
+    Formats,
+    Numbers,
+    Patterns,
+    PropertyOrder,
+    Spellings,
+    UnicodeEscapes,
+    WhiteSpace,
+)
 
 if TYPE_CHECKING:
     from constrain import Grammar
@@ -154,6 +162,12 @@ _JSON_OPTIONS = (
         help="The most items of arrays whose schema does not say.",
     ),
     _json_option("--patterns", type=click.Choice(get_args(Patterns)), help="full: a pattern matches all of a string."),
+    _json_option(
+        "--property-order", type=click.Choice(get_args(PropertyOrder)), help="any: members in whatever order."
+    ),
+    _json_option("--formats", type=click.Choice(get_args(Formats)), help="annotate: no format keyword is enforced."),
+    _json_option("--coerce-one-of", is_flag=True, help="oneOf is read as anyOf."),
+    _json_option("--lenient", is_flag=True, help="What is not supported is left out, with a warning."),
 )
 
 

@@ -272,7 +272,7 @@ class Document:
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced; take note of it if the caller is lenient."""
         if not self._is_lenient:
-            raise SchemaError(reason, pointer)
+            raise SchemaError(f"{reason}; lenient leaves it out, with a warning", pointer)
         self.note(f"{reason}: it is not enforced", pointer)
 
     def forget_places(self) -> None:
