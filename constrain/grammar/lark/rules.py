@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.captures import CaptureRule
+from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.lark.attributes import (
@@ -40,7 +41,6 @@ from constrain.grammar.narrowing import Hook, narrowed
 from constrain.grammar.regular import EPSILON, Regular, concat
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.words import is_nullable
 
 Lexing: TypeAlias = Literal["any", "longest", "longest-basic"]
 Case: TypeAlias = Literal["unicode", "ascii"]
@@ -361,7 +361,7 @@ class _Compiler:
         language = body if end is None else concat(body, end)
         if most is not None:
             language = self._cut(language, most, definition, has_first_end=True)
-        if is_nullable(language):
+        if has_empty_string(language):
             # It is at its end where it begins, and nothing stands beside it.
             return self._builder.lexeme(EPSILON, definition.name)
         symbol = self._builder.lexeme(first_ends(language), definition.name)
