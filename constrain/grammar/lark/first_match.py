@@ -22,6 +22,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from constrain.errors import GrammarError
+from constrain.grammar.elimination import eliminate
 from constrain.grammar.lark.regex_package import code_points, without_properties
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.nodes import Chars
@@ -643,8 +644,10 @@ class _Machine:
         start = self.start()
         numbers = {start: 0}
         order = [start]
-        edges: dict[tuple[int, int], Regular] = {}
-        for at, state in enumerate(order):
+        rows: list[dict[int, Regular]] = []
+        for state in order:
+            row: dict[int, Regular] = {}
+            rows.append(row)
             for symbol in range(len(classes)):
                 after = self.step(state, symbol)
                 if not after.threads:
@@ -654,41 +657,31 @@ class _Machine:
                         raise GrammarError("its first match has too many states to be followed exactly by a lexer")
                     numbers[after] = len(order)
                     order.append(after)
-                key = at, numbers[after]
-                edges[key] = union(edges.get(key, EMPTY), classes[symbol])
+                target = numbers[after]
+                row[target] = union(row.get(target, EMPTY), classes[symbol])
         ends = [at for at, state in enumerate(order) if state.matches]
-        language = self._paths(edges, len(order), dict.fromkeys(ends, EPSILON))
+        language = _paths(rows, dict.fromkeys(ends, EPSILON))
         refused: dict[int, Regular] = {}
         for at in ends:
             if guard := self.guard(order[at]):
                 refused[at] = union(*(classes[symbol] for symbol in sorted(guard)))
-        return FirstMatch(language, self._paths(edges, len(order), refused) if refused else EMPTY)
+        return FirstMatch(language, _paths(rows, refused) if refused else EMPTY)
 
-    def _paths(self, edges: dict[tuple[int, int], Regular], end: int, last: dict[int, Regular]) -> Regular:
-        """The ways from state 0 to some states, with something behind each."""
-        edges = {**edges, **{(at, end): behind for at, behind in last.items()}}
-        # The states that are left last have the most edges.
-        left = list(range(1, end))
-        while left:
-            spend(10)
-            degree = dict.fromkeys(left, 0)
-            for source, target in edges:
-                for number in {source, target}:
-                    if number in degree:
-                        degree[number] += 1
-            number = min(left, key=degree.__getitem__)
-            left.remove(number)
-            self._eliminate(edges, number)
-        loop = repeat(edges.get((0, 0), EMPTY))
-        return concat(loop, edges.get((0, end), EMPTY))
 
-    def _eliminate(self, edges: dict[tuple[int, int], Regular], state: int) -> None:
-        loop = repeat(edges.pop((state, state), EMPTY))
-        into = [(source, edge) for (source, target), edge in edges.items() if target == state]
-        out = [(target, edge) for (source, target), edge in edges.items() if source == state]
-        for key in [key for key in edges if state in key]:
-            del edges[key]
-        for source, before in into:
-            for target, after in out:
-                way = concat(before, loop, after)
-                edges[source, target] = union(edges.get((source, target), EMPTY), way)
+def _paths(rows: list[dict[int, Regular]], last: dict[int, Regular]) -> Regular:
+    """The ways from state 0 to some states, with something behind each."""
+    end = len(rows)
+    edges = {at: {**row, end: last[at]} if at in last else dict(row) for at, row in enumerate(rows)}
+    # The states that are left last have the most edges.
+    left = list(range(1, end))
+    while left:
+        spend(10)
+        degree = dict.fromkeys(left, 0)
+        for source, row in edges.items():
+            for target in row:
+                for number in {source, target} & degree.keys():
+                    degree[number] += 1
+        number = min(left, key=degree.__getitem__)
+        left.remove(number)
+        eliminate(edges, number)
+    return concat(repeat(edges[0].get(0, EMPTY)), edges[0].get(end, EMPTY))
