@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -364,16 +364,25 @@ class _List:
 
 
 class Automaton:
-    """The automaton of one pattern, over a partition of the characters that several patterns share."""
+    """The automaton of one pattern, over a partition of the characters that several patterns share.
+
+    Attributes
+    ----------
+    start
+        The first state.
+    looks_ahead : bool
+        Whether something must not follow some texts.
+    """
 
     def __init__(self, machine: _Machine, classes: list[CodePoints]) -> None:
         self._machine = machine
         self._classes = classes
         self._after: dict[_List, dict[int, _List]] = {}
-        self._start = machine.start()
+        self.start = machine.start()
+        self.looks_ahead = machine.looks_ahead
 
-    def _steps(self, state: _List) -> dict[int, _List]:
-        """By class: the next state, if there is one."""
+    def steps(self, state: _List) -> dict[int, _List]:
+        """By class of characters: the next state, if there is one."""
         known = self._after.get(state)
         if known is None:
             known = {}
@@ -384,6 +393,21 @@ class Automaton:
             self._after[state] = known
         return known
 
+    def beside(self, other: Automaton) -> Iterator[tuple[_List, _List]]:
+        """The states of this automaton and of another one behind each text that may be a beginning for both."""
+        start = self.start, other.start
+        seen, todo = {start}, [start]
+        while todo:
+            spend()
+            here, there = todo.pop()
+            yield here, there
+            own, others = self.steps(here), other.steps(there)
+            for symbol in own.keys() & others.keys():
+                pair = own[symbol], others[symbol]
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append(pair)
+
     def class_of(self, char: str) -> int:
         """The class of a character."""
         return next(i for i, points in enumerate(self._classes) if _has(points, ord(char)))
@@ -392,39 +416,25 @@ class Automaton:
         """The classes of characters that must not follow if a text ends in a state, where one can."""
         return self._machine.guard(state)
 
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether something must not follow some texts."""
-        return self._machine.looks_ahead
-
-    @property
-    def start(self) -> _List:
-        """The first state."""
-        return self._start
-
-    def steps(self, state: _List) -> dict[int, _List]:
-        """By class of characters: the next state, if there is one."""
-        return self._steps(state)
-
     def after(self, text: str) -> _List | None:
         """The state behind a text; None if nothing begins so."""
-        state: _List | None = self._start
+        state: _List | None = self.start
         for char in text:
-            state = None if state is None else self._steps(state).get(self.class_of(char))
+            state = None if state is None else self.steps(state).get(self.class_of(char))
         return state
 
     def goes_on(self, state: _List | None) -> set[int]:
         """The classes of characters with which a state goes on."""
-        return set() if state is None else set(self._steps(state))
+        return set() if state is None else set(self.steps(state))
 
     def ends(self) -> list[set[int]]:
         """By state in which a text may end: the classes of characters with which it goes on."""
         found: list[set[int]] = []
-        seen, todo = {self._start}, [self._start]
+        seen, todo = {self.start}, [self.start]
         while todo:
             spend()
             state = todo.pop()
-            steps = self._steps(state)
+            steps = self.steps(state)
             if state.matches:
                 found.append(set(steps))
             new = set(steps.values()) - seen
@@ -436,7 +446,7 @@ class Automaton:
 
     def begins_all(self, other: Automaton) -> bool:
         """Whether each text of another automaton begins with a text of this one, or is one."""
-        start = self._start, other._start
+        start = self.start, other.start
         seen, todo = {start}, [start]
         while todo:
             spend()
@@ -445,8 +455,8 @@ class Automaton:
                 continue
             if there.matches:
                 return False
-            own = self._steps(here)
-            for symbol, after in other._steps(there).items():
+            own = self.steps(here)
+            for symbol, after in other.steps(there).items():
                 if symbol not in own:
                     return False
                 pair = own[symbol], after
@@ -462,35 +472,23 @@ class Automaton:
 
     def firsts(self) -> set[int]:
         """The classes of characters with which a text begins."""
-        return set(self._steps(self._start))
+        return set(self.steps(self.start))
 
     def continuations(self, other: Automaton) -> set[int]:
         """The classes of characters behind a text of this automaton with which a text of another one goes on."""
         found: set[int] = set()
-        start = self._start, other._start
-        seen = {start}
-        todo = [start]
-        while todo:
-            spend()
-            here, there = todo.pop()
-            steps = other._steps(there)
+        for count, (here, there) in enumerate(self.beside(other)):
+            if count >= _MAX_PAIRS:
+                raise GrammarError("it has too many states to be followed exactly by a lexer")
             if here.matches:
-                found.update(steps)
+                found.update(other.steps(there))
                 found |= self.guard(here)
-            own = self._steps(here)
-            for symbol in own.keys() & steps.keys():
-                pair = own[symbol], steps[symbol]
-                if pair not in seen:
-                    if len(seen) >= _MAX_PAIRS:
-                        raise GrammarError("it has too many states to be followed exactly by a lexer")
-                    seen.add(pair)
-                    todo.append(pair)
         return found
 
     def shortest(self, count: int) -> list[str]:
         """Some of the shortest texts, at most ``count``."""
         found: list[str] = []
-        todo = deque([("", self._start)])
+        todo = deque([("", self.start)])
         visits: dict[_List, int] = {}
         while todo and len(found) < count:
             spend()
@@ -500,7 +498,7 @@ class Automaton:
                 continue
             if state.matches and text:
                 found.append(text)
-            todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self._steps(state).items()]
+            todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self.steps(state).items()]
         return found
 
 
