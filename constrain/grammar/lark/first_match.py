@@ -28,7 +28,7 @@ from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.nodes import Chars
 from constrain.grammar.regex.parser import parse
 from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, repeat, union
-from constrain.grammar.utf8 import LAST, CodePoints, common, encode, negate, normalize
+from constrain.grammar.utf8 import LAST, CodePoints, common, encode, holds, negate, normalize
 from constrain.limits import spend
 
 _MAX_CODE = 20_000
@@ -96,17 +96,13 @@ def first_match(pattern: str, by_package: bool = False) -> FirstMatch:
         raise GrammarError(f"{reason} cannot be followed exactly by a lexer") from None
     classes = _partition(points)
     members = [
-        frozenset(i for i, each in enumerate(classes) if _has(points[p], each[0][0])) for p in range(len(points))
+        frozenset(i for i, each in enumerate(classes) if holds(points[p], each[0][0])) for p in range(len(points))
     ]
     machine = _Machine(code, members, len(classes))
     if not machine.looks_around and machine.takes_the_longest():
         language = _language(tree, tree.state.flags, points_of) if by_package else regex_language(pattern)
         return FirstMatch(language, EMPTY)
     return machine.language([encode(each) for each in classes])
-
-
-def _has(points: CodePoints, point: int) -> bool:
-    return any(first <= point <= last for first, last in points)
 
 
 def _partition(sets: list[CodePoints]) -> list[CodePoints]:
@@ -410,7 +406,7 @@ class Automaton:
 
     def class_of(self, char: str) -> int:
         """The class of a character."""
-        return next(i for i, points in enumerate(self._classes) if _has(points, ord(char)))
+        return next(i for i, points in enumerate(self._classes) if holds(points, ord(char)))
 
     def guard(self, state: _List) -> frozenset[int]:
         """The classes of characters that must not follow if a text ends in a state, where one can."""
@@ -505,7 +501,7 @@ class Automaton:
 def _sample(points: CodePoints) -> str:
     """A character of a class, one that is easy to read if there is one."""
     for char in "a0A _-.,;:'\"/x1":
-        if _has(points, ord(char)):
+        if holds(points, ord(char)):
             return char
     return next((chr(first) for first, last in points if not 0xD800 <= first <= 0xDFFF), "\0")
 
@@ -526,7 +522,7 @@ def automata(patterns: dict[str, str], by_package: bool = False) -> dict[str, Au
             raise GrammarError(f'"{name}": {reason} cannot be followed exactly by a lexer') from None
     sets = list(dict.fromkeys(points for _, some in compiled.values() for points in some))
     classes = _partition(sets)
-    members = {points: frozenset(i for i, each in enumerate(classes) if _has(points, each[0][0])) for points in sets}
+    members = {points: frozenset(i for i, each in enumerate(classes) if holds(points, each[0][0])) for points in sets}
     return {
         name: Automaton(_Machine(code, [members[points] for points in some], len(classes)), classes)
         for name, (code, some) in compiled.items()
