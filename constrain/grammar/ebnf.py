@@ -154,7 +154,7 @@ class _EbnfReader(GbnfReader):
     def _ends_here(self) -> bool:
         return _RULE_BEGINS.match(self._text, self._at) is not None
 
-    def _read_attributes(self, name: str) -> None:
+    def _read_attributes(self) -> None:
         self._attributes = self._excludes = ()
         if self._peek() != "[":
             return
