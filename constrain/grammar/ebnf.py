@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from constrain.errors import GrammarError
-from constrain.grammar.captures import CaptureRule
 from constrain.grammar.free_text import TextsThrough, text_without
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
@@ -29,13 +28,11 @@ from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
 from constrain.grammar.lark.attributes import (
     COUNTS,
     Attribute,
-    captured_names,
     most_characters,
-    most_tokens,
+    note_attributes,
     number_of,
     read_attributes,
     says_where_it_ends,
-    temperature_of,
 )
 from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.max_chars import cut_after
@@ -157,7 +154,7 @@ class _EbnfReader(GbnfReader):
     def _ends_here(self) -> bool:
         return _RULE_BEGINS.match(self._text, self._at) is not None
 
-    def _read_attributes(self, name: str) -> None:
+    def _read_attributes(self) -> None:
         self._attributes = self._excludes = ()
         if self._peek() != "[":
             return
@@ -186,20 +183,9 @@ class _EbnfReader(GbnfReader):
         return (others + "," * (len(others) > 1 and text[ahead] != "]")).ljust(ahead) + text[ahead:]
 
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
-        temperature = temperature_of(self._attributes)
-        if temperature is not None:
-            self._builder.warm(left, temperature)
-        tokens = most_tokens(self._attributes)
-        if tokens is not None:
-            at = self._defined_at[self._builder.name_of(left)]
-
-            def make_error(reason: str) -> GrammarError:
-                return self._error(f"[max_tokens]: {reason}", at)
-
-            self._builder.limit_tokens(left, tokens, make_error)
-        name, end_name = captured_names(self._attributes, self._builder.name_of(left))
-        if name is not None or end_name is not None:
-            self._builder.capture(left, CaptureRule(name, end_name=end_name))
+        name = self._builder.name_of(left)
+        at = self._defined_at[name]
+        note_attributes(self._builder, left, self._attributes, name, lambda reason: self._error(reason, at))
         if not (says_where_it_ends(self._attributes) or self._excludes or _has_length(self._attributes)):
             super()._add_rule(left, alternatives)
             return
@@ -210,11 +196,11 @@ class _EbnfReader(GbnfReader):
         texts = [items[0] if len(items) == 1 else None for items in alternatives]
         languages = [text.language for text in texts if isinstance(text, Text)]
         empty = [literal("") for items in alternatives if not items]
-        rule = _Ended(self._attributes, self._excludes, self._defined_at[self._builder.name_of(left)])
+        rule = _Ended(self._attributes, self._excludes, at)
         if len(languages) + len(empty) == len(alternatives):
             self._builder.add(left, (self._builder.lexeme(self._ended(rule, union(*languages, *empty))),))
             return
-        body = self._builder.nonterminal(self._builder.name_of(left))
+        body = self._builder.nonterminal(name)
         super()._add_rule(body, alternatives)
         self._ended_rules[left] = body, rule
 

@@ -161,7 +161,7 @@ class GbnfReader:
             raise self._error(f'the rule "{name}" is defined twice (first in line {line})', begin)
         self._defined_at[name] = begin
         self._skip_space(newlines=not self.lines_end_rules)
-        self._read_attributes(name)
+        self._read_attributes()
         if not self._text.startswith("::=", self._at):
             raise self._unexpected('"::="')
         self._at += 3
@@ -181,7 +181,7 @@ class GbnfReader:
         if self._peek() and self._peek() in '|"[(.*+?{<!':
             raise self._error('a rule goes on in the next line only after "|" or inside parentheses', self._at)
 
-    def _read_attributes(self, name: str) -> None:
+    def _read_attributes(self) -> None:
         """Read what stands between the name of a rule and ``::=``."""
         if self._peek() == "[":
             raise self._error("attributes of rules, as [lazy] and [capture], are not supported in GBNF", self._at)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_origin
+from typing import TYPE_CHECKING, Any, Literal, cast, get_origin
 
 from constrain.errors import GrammarError, LimitError, SchemaError
 from constrain.grammar.ir import GrammarIR
@@ -114,6 +114,11 @@ def _json_of(value: object) -> str | None:
         return None
 
 
+def _options_in(parameters: dict[str, Any]) -> SchemaOptions:
+    """The options for a schema among the parameters of a function that has all of them."""
+    return cast(SchemaOptions, {name: parameters[name] for name in SchemaOptions.__annotations__})
+
+
 def _text_of(path: os.PathLike[str]) -> str:
     """The text of a schema's file, with or without a byte order mark."""
     name = os.fspath(path)
@@ -214,28 +219,7 @@ class Grammar:
         LimitError
             If reading it takes too long, or makes too much.
         """
-        options: SchemaOptions = {
-            "whitespace": whitespace,
-            "max_whitespace": max_whitespace,
-            "indent": indent,
-            "separators": separators,
-            "ensure_ascii": ensure_ascii,
-            "numbers": numbers,
-            "spelling": spelling,
-            "property_order": property_order,
-            "formats": formats,
-            "lenient": lenient,
-            "registry": registry,
-            "max_work": max_work,
-            "whitespace_pattern": whitespace_pattern,
-            "separator_patterns": separator_patterns,
-            "surrounding_whitespace": surrounding_whitespace,
-            "unicode_escapes": unicode_escapes,
-            "additional_properties": additional_properties,
-            "patterns": patterns,
-            "coerce_one_of": coerce_one_of,
-            "max_array_length": max_array_length,
-        }
+        options = _options_in(locals())
         with _reading(time_limit):
             if isinstance(schema, str):
                 if schema.endswith(".json") and _NAME_OF_FILE.fullmatch(schema):
@@ -621,28 +605,7 @@ class Grammar:
         LimitError
             If reading it takes too long, or makes too much.
         """
-        options: SchemaOptions = {
-            "whitespace": whitespace,
-            "max_whitespace": max_whitespace,
-            "indent": indent,
-            "separators": separators,
-            "ensure_ascii": ensure_ascii,
-            "numbers": numbers,
-            "spelling": spelling,
-            "property_order": property_order,
-            "formats": formats,
-            "lenient": lenient,
-            "registry": registry,
-            "max_work": max_work,
-            "whitespace_pattern": whitespace_pattern,
-            "separator_patterns": separator_patterns,
-            "surrounding_whitespace": surrounding_whitespace,
-            "unicode_escapes": unicode_escapes,
-            "additional_properties": additional_properties,
-            "patterns": patterns,
-            "coerce_one_of": coerce_one_of,
-            "max_array_length": max_array_length,
-        }
+        options = _options_in(locals())
         from constrain.grammar.json_schema.document.drafts import PYDANTIC_URI
         from constrain.grammar.pydantic import schema_of
 

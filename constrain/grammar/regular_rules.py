@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from constrain.grammar.elimination import eliminate
 from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.regular import EMPTY, Regular, concat, repeat, union
 from constrain.limits import spend
@@ -137,17 +138,11 @@ class RegularRules:
         def join(*parts: Regular) -> Regular:
             return concat(*parts) if is_last else concat(*reversed(parts))
 
-        for left in sorted(circle, key=lambda each: each == symbol):
-            equation = equations.pop(left)
-            loop = repeat(equation.pop(left, EMPTY))
-            if left == symbol:
-                return join(loop, equation.get(_NOTHING, EMPTY))
-            for other in equations.values():
-                before = other.pop(left, None)
-                if before is not None:
-                    for each, after in equation.items():
-                        other[each] = union(other.get(each, EMPTY), join(before, loop, after))
-        raise AssertionError("the rule is in its own circle")
+        for left in circle:
+            if left != symbol:
+                eliminate(equations, left, join)
+        equation = equations[symbol]
+        return join(repeat(equation.get(symbol, EMPTY)), equation.get(_NOTHING, EMPTY))
 
     def _equation(self, left: Symbol, circle: set[Symbol], is_last: bool) -> _Equation:
         equation: _Equation = {}

@@ -18,7 +18,7 @@ CodePoints = tuple[tuple[int, int], ...]
 
 LAST = 0x10FFFF
 ALL: CodePoints = ((0, LAST),)
-_SURROGATES: CodePoints = ((0xD800, 0xDFFF),)
+SURROGATES: CodePoints = ((0xD800, 0xDFFF),)
 _MANY_TIMES = 8
 
 
@@ -47,6 +47,11 @@ def negate(points: CodePoints) -> CodePoints:
     if begin <= LAST:
         gaps.append((begin, LAST))
     return tuple(gaps)
+
+
+def holds(points: CodePoints, point: int) -> bool:
+    """Whether a code point is in a set."""
+    return any(first <= point <= last for first, last in points)
 
 
 def common(left: CodePoints, right: CodePoints) -> CodePoints:
@@ -83,7 +88,7 @@ def encode(points: CodePoints) -> Regular:
     """The UTF-8 encodings of the code points in ``points``, without surrogates."""
     pieces: list[Regular] = []
     spend(10 * len(points))
-    for first, last in common(points, negate(_SURROGATES)):
+    for first, last in common(points, negate(SURROGATES)):
         for low, high in ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, LAST)):
             begin, end = max(first, low), min(last, high)
             if begin <= end:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.quotation import Quotation
 from constrain.grammar.regular import ByteSet, Complement, Concat, Intersect, Literal, Regular, Repeat, Union
 
@@ -228,25 +229,10 @@ def _beginnings(language: Regular, first: int) -> tuple[list[bytes], int]:
         elif isinstance(node, Union):
             stack.extend(reversed(node.parts))
         elif isinstance(node, Concat):
-            until = next((i for i, part in enumerate(node.parts) if not is_nullable(part)), len(node.parts) - 1)
+            until = next((i for i, part in enumerate(node.parts) if not has_empty_string(part)), len(node.parts) - 1)
             stack.extend(reversed(node.parts[: until + 1]))
         elif isinstance(node, Repeat):
             stack.append(node.item)
         elif isinstance(node, (Intersect, Complement)):
             return [], first
     return [], first
-
-
-def is_nullable(language: Regular) -> bool:
-    """Whether the empty string is in a language (which is not nested too deeply for Python)."""
-    if isinstance(language, Literal):
-        return not language.data
-    if isinstance(language, (Concat, Intersect)):
-        return all(map(is_nullable, language.parts))
-    if isinstance(language, Quotation):
-        return language.may_end()
-    if isinstance(language, Union):
-        return any(map(is_nullable, language.parts))
-    if isinstance(language, Repeat):
-        return language.low == 0 or is_nullable(language.item)
-    return isinstance(language, Complement) and not is_nullable(language.item)

@@ -425,14 +425,12 @@ def test_options_that_are_wrong(name: str, value: Any) -> None:
 
 
 def test_the_options_are_the_same_everywhere() -> None:
-    names = set(SchemaOptions.__annotations__)
-    for function in (from_json_schema, constrain.Grammar.from_json_schema):
-        parameters = inspect.signature(function).parameters
-        assert {name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY} - {"time_limit"} == names
-    own, public = (
-        inspect.signature(each).parameters for each in (from_json_schema, constrain.Grammar.from_json_schema)
-    )
-    assert {name: own[name].default for name in names} == {name: public[name].default for name in names}
+    public = inspect.signature(constrain.Grammar.from_json_schema).parameters
+    names = SchemaOptions.__annotations__
+    assert {name for name, each in public.items() if each.kind is each.KEYWORD_ONLY} == {*names, "time_limit"}
+    schema = {"items": {"oneOf": [{"type": "number"}, {"pattern": "é/", "format": "date"}]}, "minProperties": 1}
+    defaults: Any = {name: public[name].default for name in names}
+    assert from_json_schema(schema) == from_json_schema(schema, **defaults)
 
 
 def test_grammars_of_other_options_are_others() -> None:

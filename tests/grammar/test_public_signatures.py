@@ -13,10 +13,9 @@ import pytest
 
 import constrain
 from constrain.grammar import schema_options
-from constrain.grammar.json_schema import from_json_schema
 
 FOLDER = Path(constrain.__file__).parents[1]
-TAKE_OPTIONS: list[Any] = [from_json_schema, constrain.Grammar.from_json_schema, constrain.Grammar.from_pydantic]
+TAKE_OPTIONS: list[Any] = [constrain.Grammar.from_json_schema, constrain.Grammar.from_pydantic]
 PUBLIC: list[Any] = [
     *(constrain.Grammar, constrain.GrammarCompiler, constrain.CompiledGrammar, constrain.Matcher),
     constrain.Vocabulary,
@@ -26,7 +25,7 @@ PUBLIC: list[Any] = [
 @pytest.mark.parametrize("function", TAKE_OPTIONS, ids=lambda function: function.__qualname__)
 def test_options_are_parameters(function: Any) -> None:
     parameters = inspect.signature(function).parameters
-    reference = inspect.signature(from_json_schema).parameters
+    reference = inspect.signature(constrain.Grammar.from_json_schema).parameters
     names = list(typing.get_type_hints(schema_options.SchemaOptions))
     assert [name for name in parameters if name in names] == names
     for name in names:

@@ -24,12 +24,10 @@ from constrain.grammar.schema_options import (
     Numbers,
     Patterns,
     PropertyOrder,
-    Registry,
     Spellings,
     UnicodeEscapes,
     WhiteSpace,
     check_choice,
-    explains_options,
 )
 
 _CHOICES = (
@@ -50,30 +48,34 @@ class _Reading(NamedTuple):
     options: Options
     around: Regular | None
     """The white space around the whole text."""
+    any_order: bool
+    max_work: int
+    is_closed: bool
+    most_items: int | None
 
 
 @lru_cache(maxsize=64, typed=True)
 def _reading(
     conventions: Conventions,
-    whitespace: Any,
-    max_whitespace: Any,
-    indent: Any,
-    separators: Any,
-    ensure_ascii: Any,
-    numbers: Any,
-    spelling: Any,
-    property_order: Any,
-    formats: Any,
-    lenient: Any,
-    max_work: Any,
-    whitespace_pattern: Any,
-    separator_patterns: Any,
-    surrounding_whitespace: Any,
-    unicode_escapes: Any,
-    additional_properties: Any,
-    patterns: Any,
-    coerce_one_of: Any,
-    max_array_length: Any,
+    whitespace: Any = "flexible",
+    max_whitespace: Any = None,
+    indent: Any = None,
+    separators: Any = None,
+    ensure_ascii: Any = False,
+    numbers: Any = "any",
+    spelling: Any = "any",
+    property_order: Any = "schema",
+    formats: Any = "assert",
+    lenient: Any = False,
+    max_work: Any = 100_000,
+    whitespace_pattern: Any = None,
+    separator_patterns: Any = None,
+    surrounding_whitespace: Any = False,
+    unicode_escapes: Any = "any",
+    additional_properties: Any = True,
+    patterns: Any = "search",
+    coerce_one_of: Any = False,
+    max_array_length: Any = None,
 ) -> _Reading:
     """Check the options of ``from_json_schema``; they are nearly always the same, and so are known by their values."""
     for check, value in zip(
@@ -109,34 +111,18 @@ def _reading(
         coerces_one_of=coerce_one_of or conventions.coerces_one_of,
         unwritable=layout.notation.spelling.unwritable,
     )
-    return _Reading(layout, options, space_around(layout) if surrounding_whitespace else None)
+    return _Reading(
+        layout,
+        options,
+        space_around(layout) if surrounding_whitespace else None,
+        property_order == "any",
+        max_work,
+        not additional_properties,
+        max_array_length,
+    )
 
 
-@explains_options
-def from_json_schema(
-    schema: dict[str, Any] | bool | str | bytes,
-    *,
-    whitespace: WhiteSpace = "flexible",
-    max_whitespace: int | None = None,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    ensure_ascii: bool = False,
-    numbers: Numbers = "any",
-    spelling: Spellings = "any",
-    property_order: PropertyOrder = "schema",
-    formats: Formats = "assert",
-    lenient: bool = False,
-    registry: Registry | None = None,
-    max_work: int = 100_000,
-    whitespace_pattern: str | None = None,
-    separator_patterns: tuple[str, str] | None = None,
-    surrounding_whitespace: bool = False,
-    unicode_escapes: UnicodeEscapes = "any",
-    additional_properties: bool = True,
-    patterns: Patterns = "search",
-    coerce_one_of: bool = False,
-    max_array_length: int | None = None,
-) -> GrammarIR:
+def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Any) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
 
     Parameters
@@ -145,7 +131,8 @@ def from_json_schema(
         The schema, or its JSON text (bytes are UTF-8).  ``$schema`` says which draft it is written in: 4, 6, 7,
         2019-09 or 2020-12 (the default).  Numbers in a text are taken exactly; a float in a dict is what it is
         printed as.
-    {options}
+    options
+        Those of :meth:`constrain.Grammar.from_json_schema`.
 
     Returns
     -------
@@ -162,24 +149,18 @@ def from_json_schema(
     ConstrainError
         If an option has a value that it cannot have.
     """
+    registry = options.pop("registry", None)
     if registry is not None and not hasattr(registry, "get_or_retrieve"):
         raise ConstrainError(f"registry must have get_or_retrieve, which {type(registry).__name__} has not")
 
     def reading(conventions: Conventions) -> _Reading:
-        values = (
-            *(conventions, whitespace, max_whitespace, indent, separators, ensure_ascii, numbers, spelling),
-            *(property_order, formats, lenient, max_work, whitespace_pattern, separator_patterns),
-            *(surrounding_whitespace, unicode_escapes, additional_properties, patterns, coerce_one_of),
-            max_array_length,
-        )
         try:
-            return _reading(*values)
+            return _reading(conventions, **options)
         except TypeError:  # a value that cannot be hashed
-            return _reading.__wrapped__(*values)
+            return _reading.__wrapped__(conventions, **options)
 
     # What is wrong with the options is told first, whatever the schema says.
-    layout, options, around = reading(NO_CONVENTIONS)
-    any_order = property_order == "any"
+    asked = reading(NO_CONVENTIONS)
 
     def references(document: Document) -> References:
         return References(document, registry)
@@ -190,15 +171,17 @@ def from_json_schema(
                 schema = parse(schema)
             schema, conventions = take_conventions(schema)
             if conventions is not NO_CONVENTIONS:
-                layout, options, around = reading(conventions)
-            if not additional_properties:
+                asked = reading(conventions)
+            if asked.is_closed:
                 schema = closed(schema)
-            if max_array_length is not None:
-                schema = shortened(schema, max_array_length)
+            if asked.most_items is not None:
+                schema = shortened(schema, asked.most_items)
 
             def read(keeps_scope: bool) -> GrammarIR:
-                document = Document(schema, options, keeps_scope, references)
-                grammar = write_rules(document, layout, around, any_order=any_order, max_work=max_work)
+                document = Document(schema, asked.options, keeps_scope, references)
+                grammar = write_rules(
+                    document, asked.layout, asked.around, any_order=asked.any_order, max_work=asked.max_work
+                )
                 if not grammar.makes_lexemes:
                     # Rules that look into the schema while a text is read make lexemes.
                     document.forget_places()

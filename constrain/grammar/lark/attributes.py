@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from constrain.errors import GrammarError
+from constrain.grammar.captures import CaptureRule
+from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.lark.literals import token_place
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Token
+from constrain.grammar.regular import Regular
 
 _ITEM = re.compile(
     r"""[ \t]*(?P<name>[a-z_]+)[ \t]*
@@ -105,24 +109,41 @@ def most_characters(attributes: tuple[Attribute, ...]) -> int | None:
     return number_of(attributes, "max_chars")
 
 
-def most_tokens(attributes: tuple[Attribute, ...]) -> int | None:
-    """The number that ``max_tokens`` gives."""
-    return number_of(attributes, "max_tokens")
+def note_attributes(
+    builder: GrammarBuilder,
+    left: Symbol,
+    attributes: tuple[Attribute, ...],
+    name: str,
+    make_error: Callable[[str], GrammarError],
+    body: Regular | None = None,
+    end: Regular | None = None,
+) -> None:
+    """Note what is said of a rule's texts: whether they are wanted, how drawn, how many tokens are enough.
 
-
-def temperature_of(attributes: tuple[Attribute, ...]) -> float | None:
-    """The number that ``temperature`` gives."""
-    return next((float(str(each.value)) for each in attributes if each.name == "temperature"), None)
-
-
-def captured_names(attributes: tuple[Attribute, ...], rule: str) -> tuple[str | None, str | None]:
-    """What the text of a rule is called that is captured, and that of its end; None for what is not wanted."""
+    Parameters
+    ----------
+    builder : GrammarBuilder
+    left : Symbol
+        The nonterminal of the rule.
+    attributes : tuple of Attribute
+    name : str
+        Of the rule, which is that of a capture without one.
+    make_error : callable (reason) -> GrammarError
+        Makes the error at the place of the rule.
+    body, end : Regular, optional
+        Of a rule that names its end: what stands before it, and that.
+    """
     named = {each.name: each.value for each in attributes}
-    name = rule if "capture" in named else None
-    if named.get("capture") is not None:
-        name = str(named["capture"])[1:-1]
-    end = named.get("stop_capture")
-    return name, None if end is None else str(end)[1:-1]
+    if "temperature" in named:
+        builder.warm(left, float(str(named["temperature"])))
+    tokens = number_of(attributes, "max_tokens")
+    if tokens is not None:
+        limited = None if end is None else body
+        builder.limit_tokens(left, tokens, lambda reason: make_error(f"[max_tokens]: {reason}"), limited)
+    wanted = (name if named["capture"] is None else str(named["capture"])[1:-1]) if "capture" in named else None
+    wanted_end = str(named["stop_capture"])[1:-1] if "stop_capture" in named else None
+    if wanted is not None or wanted_end is not None:
+        builder.capture(left, CaptureRule(wanted, body, end, wanted_end))
 
 
 def _is_temperature(value: Token | None) -> bool:

@@ -18,15 +18,14 @@ from itertools import combinations
 from typing import TypeAlias
 
 from constrain.errors import GrammarError
+from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.free_text import TextsThrough, text_through, text_without
 from constrain.grammar.ir import GrammarBuilder, Symbol
-from constrain.grammar.regular import Concat, Regular, byte_range, complement, concat, intersect, repeat, union
+from constrain.grammar.regular import Concat, Regular, complement, concat, intersect, union
+from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES
 from constrain.grammar.utf8 import ANY_TEXT
-from constrain.grammar.words import few_strings, is_nullable
+from constrain.grammar.words import few_strings
 from constrain.limits import spend
-
-_ANY_BYTES = repeat(byte_range(0, 255))
-_MORE_BYTES = repeat(byte_range(0, 255), 1)
 
 _MOST_RULES = 20_000
 _MOST_OPTIONAL = 10
@@ -43,7 +42,7 @@ def first_ends(language: Regular) -> Regular:
     texts = _texts_behind_any(language)
     if texts is not None:
         return text_through(texts, texts, ())
-    return intersect(language, complement(concat(language, _MORE_BYTES)))
+    return intersect(language, complement(concat(language, MORE_BYTES)))
 
 
 def separate(
@@ -127,7 +126,7 @@ class _Separation:
             for rights in rules.values()
             for right in rights
             for symbol in right
-            if symbol < 0 and not self._closed(symbol) and is_nullable(self._lexemes[~symbol])
+            if symbol < 0 and not self._closed(symbol) and has_empty_string(self._lexemes[~symbol])
         }
         while True:
             more = {left for left, rights in rules.items() if any(found.issuperset(right) for right in rights)} - found
@@ -270,13 +269,13 @@ class _Separation:
         """What has no first end of a state before its own end, or has none at all."""
         key = state, may_end
         if key not in self._excluding:
-            rest = _MORE_BYTES if may_end else _ANY_BYTES
+            rest = MORE_BYTES if may_end else ANY_BYTES
             self._excluding[key] = complement(concat(union(*(self._ending[symbol] for symbol in ending)), rest))
         return self._excluding[key]
 
 
 def _not_empty(language: Regular) -> Regular:
-    return intersect(language, _MORE_BYTES) if is_nullable(language) else language
+    return intersect(language, MORE_BYTES) if has_empty_string(language) else language
 
 
 def _texts_behind_any(language: Regular) -> tuple[str, ...] | None:

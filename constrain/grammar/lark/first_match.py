@@ -15,19 +15,20 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from constrain.errors import GrammarError
+from constrain.grammar.elimination import eliminate
 from constrain.grammar.lark.regex_package import code_points, without_properties
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.nodes import Chars
 from constrain.grammar.regex.parser import parse
 from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, repeat, union
-from constrain.grammar.utf8 import LAST, CodePoints, common, encode, negate, normalize
+from constrain.grammar.utf8 import LAST, CodePoints, common, encode, holds, negate, normalize
 from constrain.limits import spend
 
 _MAX_CODE = 20_000
@@ -95,17 +96,13 @@ def first_match(pattern: str, by_package: bool = False) -> FirstMatch:
         raise GrammarError(f"{reason} cannot be followed exactly by a lexer") from None
     classes = _partition(points)
     members = [
-        frozenset(i for i, each in enumerate(classes) if _has(points[p], each[0][0])) for p in range(len(points))
+        frozenset(i for i, each in enumerate(classes) if holds(points[p], each[0][0])) for p in range(len(points))
     ]
     machine = _Machine(code, members, len(classes))
     if not machine.looks_around and machine.takes_the_longest():
         language = _language(tree, tree.state.flags, points_of) if by_package else regex_language(pattern)
         return FirstMatch(language, EMPTY)
     return machine.language([encode(each) for each in classes])
-
-
-def _has(points: CodePoints, point: int) -> bool:
-    return any(first <= point <= last for first, last in points)
 
 
 def _partition(sets: list[CodePoints]) -> list[CodePoints]:
@@ -363,16 +360,25 @@ class _List:
 
 
 class Automaton:
-    """The automaton of one pattern, over a partition of the characters that several patterns share."""
+    """The automaton of one pattern, over a partition of the characters that several patterns share.
+
+    Attributes
+    ----------
+    start
+        The first state.
+    looks_ahead : bool
+        Whether something must not follow some texts.
+    """
 
     def __init__(self, machine: _Machine, classes: list[CodePoints]) -> None:
         self._machine = machine
         self._classes = classes
         self._after: dict[_List, dict[int, _List]] = {}
-        self._start = machine.start()
+        self.start = machine.start()
+        self.looks_ahead = machine.looks_ahead
 
-    def _steps(self, state: _List) -> dict[int, _List]:
-        """By class: the next state, if there is one."""
+    def steps(self, state: _List) -> dict[int, _List]:
+        """By class of characters: the next state, if there is one."""
         known = self._after.get(state)
         if known is None:
             known = {}
@@ -383,47 +389,48 @@ class Automaton:
             self._after[state] = known
         return known
 
+    def beside(self, other: Automaton) -> Iterator[tuple[_List, _List]]:
+        """The states of this automaton and of another one behind each text that may be a beginning for both."""
+        start = self.start, other.start
+        seen, todo = {start}, [start]
+        while todo:
+            spend()
+            here, there = todo.pop()
+            yield here, there
+            own, others = self.steps(here), other.steps(there)
+            for symbol in own.keys() & others.keys():
+                pair = own[symbol], others[symbol]
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append(pair)
+
     def class_of(self, char: str) -> int:
         """The class of a character."""
-        return next(i for i, points in enumerate(self._classes) if _has(points, ord(char)))
+        return next(i for i, points in enumerate(self._classes) if holds(points, ord(char)))
 
     def guard(self, state: _List) -> frozenset[int]:
         """The classes of characters that must not follow if a text ends in a state, where one can."""
         return self._machine.guard(state)
 
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether something must not follow some texts."""
-        return self._machine.looks_ahead
-
-    @property
-    def start(self) -> _List:
-        """The first state."""
-        return self._start
-
-    def steps(self, state: _List) -> dict[int, _List]:
-        """By class of characters: the next state, if there is one."""
-        return self._steps(state)
-
     def after(self, text: str) -> _List | None:
         """The state behind a text; None if nothing begins so."""
-        state: _List | None = self._start
+        state: _List | None = self.start
         for char in text:
-            state = None if state is None else self._steps(state).get(self.class_of(char))
+            state = None if state is None else self.steps(state).get(self.class_of(char))
         return state
 
     def goes_on(self, state: _List | None) -> set[int]:
         """The classes of characters with which a state goes on."""
-        return set() if state is None else set(self._steps(state))
+        return set() if state is None else set(self.steps(state))
 
     def ends(self) -> list[set[int]]:
         """By state in which a text may end: the classes of characters with which it goes on."""
         found: list[set[int]] = []
-        seen, todo = {self._start}, [self._start]
+        seen, todo = {self.start}, [self.start]
         while todo:
             spend()
             state = todo.pop()
-            steps = self._steps(state)
+            steps = self.steps(state)
             if state.matches:
                 found.append(set(steps))
             new = set(steps.values()) - seen
@@ -435,7 +442,7 @@ class Automaton:
 
     def begins_all(self, other: Automaton) -> bool:
         """Whether each text of another automaton begins with a text of this one, or is one."""
-        start = self._start, other._start
+        start = self.start, other.start
         seen, todo = {start}, [start]
         while todo:
             spend()
@@ -444,8 +451,8 @@ class Automaton:
                 continue
             if there.matches:
                 return False
-            own = self._steps(here)
-            for symbol, after in other._steps(there).items():
+            own = self.steps(here)
+            for symbol, after in other.steps(there).items():
                 if symbol not in own:
                     return False
                 pair = own[symbol], after
@@ -461,35 +468,23 @@ class Automaton:
 
     def firsts(self) -> set[int]:
         """The classes of characters with which a text begins."""
-        return set(self._steps(self._start))
+        return set(self.steps(self.start))
 
     def continuations(self, other: Automaton) -> set[int]:
         """The classes of characters behind a text of this automaton with which a text of another one goes on."""
         found: set[int] = set()
-        start = self._start, other._start
-        seen = {start}
-        todo = [start]
-        while todo:
-            spend()
-            here, there = todo.pop()
-            steps = other._steps(there)
+        for count, (here, there) in enumerate(self.beside(other)):
+            if count >= _MAX_PAIRS:
+                raise GrammarError("it has too many states to be followed exactly by a lexer")
             if here.matches:
-                found.update(steps)
+                found.update(other.steps(there))
                 found |= self.guard(here)
-            own = self._steps(here)
-            for symbol in own.keys() & steps.keys():
-                pair = own[symbol], steps[symbol]
-                if pair not in seen:
-                    if len(seen) >= _MAX_PAIRS:
-                        raise GrammarError("it has too many states to be followed exactly by a lexer")
-                    seen.add(pair)
-                    todo.append(pair)
         return found
 
     def shortest(self, count: int) -> list[str]:
         """Some of the shortest texts, at most ``count``."""
         found: list[str] = []
-        todo = deque([("", self._start)])
+        todo = deque([("", self.start)])
         visits: dict[_List, int] = {}
         while todo and len(found) < count:
             spend()
@@ -499,14 +494,14 @@ class Automaton:
                 continue
             if state.matches and text:
                 found.append(text)
-            todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self._steps(state).items()]
+            todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self.steps(state).items()]
         return found
 
 
 def _sample(points: CodePoints) -> str:
     """A character of a class, one that is easy to read if there is one."""
     for char in "a0A _-.,;:'\"/x1":
-        if _has(points, ord(char)):
+        if holds(points, ord(char)):
             return char
     return next((chr(first) for first, last in points if not 0xD800 <= first <= 0xDFFF), "\0")
 
@@ -527,7 +522,7 @@ def automata(patterns: dict[str, str], by_package: bool = False) -> dict[str, Au
             raise GrammarError(f'"{name}": {reason} cannot be followed exactly by a lexer') from None
     sets = list(dict.fromkeys(points for _, some in compiled.values() for points in some))
     classes = _partition(sets)
-    members = {points: frozenset(i for i, each in enumerate(classes) if _has(points, each[0][0])) for points in sets}
+    members = {points: frozenset(i for i, each in enumerate(classes) if holds(points, each[0][0])) for points in sets}
     return {
         name: Automaton(_Machine(code, [members[points] for points in some], len(classes)), classes)
         for name, (code, some) in compiled.items()
@@ -643,8 +638,10 @@ class _Machine:
         start = self.start()
         numbers = {start: 0}
         order = [start]
-        edges: dict[tuple[int, int], Regular] = {}
-        for at, state in enumerate(order):
+        rows: list[dict[int, Regular]] = []
+        for state in order:
+            row: dict[int, Regular] = {}
+            rows.append(row)
             for symbol in range(len(classes)):
                 after = self.step(state, symbol)
                 if not after.threads:
@@ -654,41 +651,31 @@ class _Machine:
                         raise GrammarError("its first match has too many states to be followed exactly by a lexer")
                     numbers[after] = len(order)
                     order.append(after)
-                key = at, numbers[after]
-                edges[key] = union(edges.get(key, EMPTY), classes[symbol])
+                target = numbers[after]
+                row[target] = union(row.get(target, EMPTY), classes[symbol])
         ends = [at for at, state in enumerate(order) if state.matches]
-        language = self._paths(edges, len(order), dict.fromkeys(ends, EPSILON))
+        language = _paths(rows, dict.fromkeys(ends, EPSILON))
         refused: dict[int, Regular] = {}
         for at in ends:
             if guard := self.guard(order[at]):
                 refused[at] = union(*(classes[symbol] for symbol in sorted(guard)))
-        return FirstMatch(language, self._paths(edges, len(order), refused) if refused else EMPTY)
+        return FirstMatch(language, _paths(rows, refused) if refused else EMPTY)
 
-    def _paths(self, edges: dict[tuple[int, int], Regular], end: int, last: dict[int, Regular]) -> Regular:
-        """The ways from state 0 to some states, with something behind each."""
-        edges = {**edges, **{(at, end): behind for at, behind in last.items()}}
-        # The states that are left last have the most edges.
-        left = list(range(1, end))
-        while left:
-            spend(10)
-            degree = dict.fromkeys(left, 0)
-            for source, target in edges:
-                for number in {source, target}:
-                    if number in degree:
-                        degree[number] += 1
-            number = min(left, key=degree.__getitem__)
-            left.remove(number)
-            self._eliminate(edges, number)
-        loop = repeat(edges.get((0, 0), EMPTY))
-        return concat(loop, edges.get((0, end), EMPTY))
 
-    def _eliminate(self, edges: dict[tuple[int, int], Regular], state: int) -> None:
-        loop = repeat(edges.pop((state, state), EMPTY))
-        into = [(source, edge) for (source, target), edge in edges.items() if target == state]
-        out = [(target, edge) for (source, target), edge in edges.items() if source == state]
-        for key in [key for key in edges if state in key]:
-            del edges[key]
-        for source, before in into:
-            for target, after in out:
-                way = concat(before, loop, after)
-                edges[source, target] = union(edges.get((source, target), EMPTY), way)
+def _paths(rows: list[dict[int, Regular]], last: dict[int, Regular]) -> Regular:
+    """The ways from state 0 to some states, with something behind each."""
+    end = len(rows)
+    edges = {at: {**row, end: last[at]} if at in last else dict(row) for at, row in enumerate(rows)}
+    # The states that are left last have the most edges.
+    left = list(range(1, end))
+    while left:
+        spend(10)
+        degree = dict.fromkeys(left, 0)
+        for source, row in edges.items():
+            for target in row:
+                for number in {source, target} & degree.keys():
+                    degree[number] += 1
+        number = min(left, key=degree.__getitem__)
+        left.remove(number)
+        eliminate(edges, number)
+    return concat(repeat(edges[0].get(0, EMPTY)), edges[0].get(end, EMPTY))

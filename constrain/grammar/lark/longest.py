@@ -306,7 +306,7 @@ class _Longest:
                 lexemes.append(TableLexeme(rank, columns[""]))
                 languages += [self._refused[terminal.name]] * 2
                 names += [terminal.name, terminal.name]
-        contexts = [self._context(state, set(actions), places) for state, actions in sorted(states.items())]
+        contexts = [self._context(set(actions), places) for _, actions in sorted(states.items())]
         rules: dict[Any, int] = {}
         lefts: dict[str, int] = {}
         actions, gotos = self._actions(states, columns, rules, lefts)
@@ -380,7 +380,7 @@ class _Longest:
                 columns[name] = len(columns)
         return columns
 
-    def _context(self, state: int, accepted: set[str], places: dict[tuple[str, str], int]) -> tuple[int, ...]:
+    def _context(self, accepted: set[str], places: dict[tuple[str, str], int]) -> tuple[int, ...]:
         """The lexemes that the lexer looks for in a state of the parser (``lark.lexer._create_unless``)."""
         if self._is_contextual:
             accepted = accepted | self._always

@@ -77,19 +77,10 @@ def ordered(
 
 def _goes_on_instead(automaton: Automaton, other: Automaton) -> bool:
     """Whether another terminal can be read where one has matched and what follows must not."""
-    start = automaton.start, other.start
-    seen, todo = {start}, [start]
-    while todo:
-        spend()
-        here, there = todo.pop()
+    for here, there in automaton.beside(other):
         guard = automaton.guard(here) if here.matches else frozenset()
         if guard and (there.matches or not guard.isdisjoint(other.steps(there))):
             return True
-        own = automaton.steps(here)
-        for symbol, after in other.steps(there).items():
-            if symbol in own and (own[symbol], after) not in seen:
-                seen.add((own[symbol], after))
-                todo.append((own[symbol], after))
     return False
 
 
@@ -125,24 +116,15 @@ def _both_match(automaton: Automaton, other: Automaton) -> bool:
 def _behind_shorter(automaton: Automaton, other: Automaton) -> set[int]:
     """What may come first behind a text of another terminal, within a longer text of this one that has a guard."""
     guarded = _guarded_states(automaton)
-    start = automaton.start, other.start
-    seen, todo = {start}, [start]
     found: set[int] = set()
-    while todo:
-        spend()
-        here, there = todo.pop()
-        own = automaton.steps(here)
+    for here, there in automaton.beside(other):
         if there.matches:
-            for symbol, after in own.items():
+            for symbol, after in automaton.steps(here).items():
                 longer = other.steps(there).get(symbol)
                 # Where the other terminal matches one more character, that is its text.
                 is_longer = longer is not None and longer.matches and not other.guard(longer)
                 if after in guarded and not is_longer:
                     found.add(symbol)
-        for symbol, after in other.steps(there).items():
-            if symbol in own and (own[symbol], after) not in seen:
-                seen.add((own[symbol], after))
-                todo.append((own[symbol], after))
     return found
 
 

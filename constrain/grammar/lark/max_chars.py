@@ -20,7 +20,6 @@ from constrain.grammar.regular import (
     Regular,
     Repeat,
     Union,
-    byte_range,
     complement,
     concat,
     intersect,
@@ -29,13 +28,11 @@ from constrain.grammar.regular import (
     repeat,
     union,
 )
-from constrain.grammar.utf8 import ALL, encode
+from constrain.grammar.substrings import ANY_BYTES
+from constrain.grammar.utf8 import ANY_CHAR
 
 UNLIMITED = 1_000_000_000
 """No text is as long."""
-
-_CHARACTER = encode(ALL)
-_ANY_BYTES = repeat(byte_range(0, 255))
 
 
 def cut_after(
@@ -58,14 +55,14 @@ def cut_after(
     beginnings = _beginnings(language, cuts)
     if beginnings is None:
         return None
-    cut = intersect(beginnings, repeat(_CHARACTER, most, most))
+    cut = intersect(beginnings, repeat(ANY_CHAR, most, most))
     if has_first_end:
-        cut = intersect(cut, complement(concat(language, _ANY_BYTES)))
+        cut = intersect(cut, complement(concat(language, ANY_BYTES)))
         language = first_ends(language)
-    found = union(intersect(language, repeat(_CHARACTER, 0, most)), cut)
+    found = union(intersect(language, repeat(ANY_CHAR, 0, most)), cut)
     if not has_first_end:
         # Whatever is no longer can be gone on with until it is over.
-        cuts[found] = intersect(beginnings, repeat(_CHARACTER, 0, most))
+        cuts[found] = intersect(beginnings, repeat(ANY_CHAR, 0, most))
     return found
 
 
@@ -74,8 +71,8 @@ def _holds_its_beginnings(language: Regular) -> bool:
     if isinstance(language, Intersect):
         return all(map(_holds_its_beginnings, language.parts))
     if isinstance(language, Complement):
-        return isinstance(language.item, Concat) and language.item.parts[-1] == _ANY_BYTES
-    return isinstance(language, Repeat) and language.low == 0 and language.item == _CHARACTER
+        return isinstance(language.item, Concat) and language.item.parts[-1] == ANY_BYTES
+    return isinstance(language, Repeat) and language.low == 0 and language.item == ANY_CHAR
 
 
 def _beginnings(language: Regular, cuts: dict[Regular, Regular]) -> Regular | None:

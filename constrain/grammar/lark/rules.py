@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from constrain.errors import ConstrainError, GrammarError
-from constrain.grammar.captures import CaptureRule
+from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.lark.attributes import (
-    captured_names,
     most_characters,
-    most_tokens,
+    note_attributes,
     says_where_it_ends,
-    temperature_of,
 )
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.definitions import Body, Definition, Definitions, collect
@@ -40,7 +38,6 @@ from constrain.grammar.narrowing import Hook, narrowed
 from constrain.grammar.regular import EPSILON, Regular, concat
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.words import is_nullable
 
 Lexing: TypeAlias = Literal["any", "longest", "longest-basic"]
 Case: TypeAlias = Literal["unicode", "ascii"]
@@ -297,20 +294,16 @@ class _Compiler:
     def _capture(
         self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
     ) -> None:
-        """Note what is said of a rule's texts: whether they are wanted, how drawn, how many tokens are enough."""
-        temperature = temperature_of(definition.attributes)
-        if temperature is not None:
-            self._builder.warm(left, temperature)
-        tokens = most_tokens(definition.attributes)
-        if tokens is not None:
-
-            def make_error(reason: str) -> GrammarError:
-                return definition.source.error(f"[max_tokens]: {reason}", definition.token)
-
-            self._builder.limit_tokens(left, tokens, make_error, None if end is None else body)
-        name, end_name = captured_names(definition.attributes, definition.name)
-        if name is not None or end_name is not None:
-            self._builder.capture(left, CaptureRule(name, body, end, end_name))
+        """Note what is said of a rule's texts."""
+        note_attributes(
+            self._builder,
+            left,
+            definition.attributes,
+            definition.name,
+            lambda reason: definition.source.error(reason, definition.token),
+            body,
+            end,
+        )
 
     def _is_cut_alone(self, definition: Definition) -> bool:
         """Whether a rule that is made of others is over after so many characters, and has no other end."""
@@ -361,7 +354,7 @@ class _Compiler:
         language = body if end is None else concat(body, end)
         if most is not None:
             language = self._cut(language, most, definition, has_first_end=True)
-        if is_nullable(language):
+        if has_empty_string(language):
             # It is at its end where it begins, and nothing stands beside it.
             return self._builder.lexeme(EPSILON, definition.name)
         symbol = self._builder.lexeme(first_ends(language), definition.name)

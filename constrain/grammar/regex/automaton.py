@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+from constrain.grammar.elimination import eliminate
 from constrain.grammar.regular import (
     EMPTY,
     Complement,
@@ -75,19 +76,10 @@ def all_paths(edges: Matrix[S], start: S) -> dict[S, Regular]:
 
 
 def _paths_between(edges: Matrix[S], order: list[S], start: S, end: S) -> Regular:
-    """Remove every other state in turn, keeping the paths through it (the method of Brzozowski and McCluskey)."""
     rows: Matrix[S] = {state: dict(edges.get(state, {})) for state in order}
     for state in reversed(order):
-        if state in (start, end):
-            continue
-        row = rows.pop(state)
-        loop = repeat(row.pop(state, EMPTY))
-        for source in rows.values():
-            into = source.pop(state, None)
-            if into is None:
-                continue
-            for target, out in row.items():
-                source[target] = union(source.get(target, EMPTY), concat(into, loop, out))
+        if state not in (start, end):
+            eliminate(rows, state)
     again = repeat(rows[start].get(start, EMPTY))
     if start == end:
         return again

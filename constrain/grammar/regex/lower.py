@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NoReturn
 
+from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.regex.automaton import MAX_STATES, Matrix, Sizes, all_paths, multiply, steps, tree_size
 from constrain.grammar.regex.charsets import error_at
 from constrain.grammar.regex.guard import forbidden, guard_loop
@@ -40,7 +41,7 @@ from constrain.grammar.regex.nodes import (
     seq,
 )
 from constrain.grammar.regex.settle import partition, trim
-from constrain.grammar.regex.spell import Encoder, Speller, meet, nullable
+from constrain.grammar.regex.spell import Encoder, Speller, meet
 from constrain.grammar.regular import (
     ANY_BYTES,
     EMPTY,
@@ -206,7 +207,7 @@ class Lowering:
             return found
         points, edge = state[1]
         if not points:
-            return EPSILON if edge and nullable(found) else EMPTY
+            return EPSILON if edge and has_empty_string(found) else EMPTY
         return meet(found, self.any_rest.after(state), False, self.anything)
 
     def _unmatched(self, item: Node) -> Regular:
@@ -216,7 +217,9 @@ class Lowering:
         if last.tier == PLAIN and all(type(each) is Look and each.negated for each in looks):
             # The character itself is seen to by the loop.
             wrong = [self.lower(each.body, (_ANY, None), self.any_rest) for each in looks if type(each) is Look]
-            return union(*(meet(some, text, False, self.anything) if nullable(text) else text for text in wrong))
+            return union(
+                *(meet(some, text, False, self.anything) if has_empty_string(text) else text for text in wrong)
+            )
         return meet(some, self.lower(item, (_ANY, None), self.any_rest), True, self.anything)
 
     def _guarded_before(self, bare: Repeat, item: Node, left: int, rest: Rest) -> Regular | None:
@@ -254,7 +257,7 @@ class Lowering:
 
     def _by_last(self, path: Regular, left: int) -> Iterator[tuple[int, Regular]]:
         """``path`` split by the previous character at its end; ``left`` is the one at its beginning."""
-        if nullable(path):
+        if has_empty_string(path):
             yield left, EPSILON
         for index, part in enumerate(self.parts):
             yield index + 1, meet(path, self.speller.spell(seq((ANYTHING, Chars(part)))), False, self.anything)

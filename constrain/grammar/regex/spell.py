@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.regex.automaton import Sizes
 from constrain.grammar.regex.nodes import ANYTHING, NIL, Alt, Chars, Meet, Node, Repeat, Seq
 from constrain.grammar.regular import (
     ANY_BYTES,
     EMPTY,
     EPSILON,
-    Complement,
-    Concat,
-    Intersect,
     Literal,
     Regular,
-    Union,
     complement,
     concat,
     intersect,
@@ -25,7 +22,6 @@ from constrain.grammar.regular import (
     repeat,
     union,
 )
-from constrain.grammar.regular import Repeat as RegularRepeat
 from constrain.grammar.utf8 import CodePoints
 from constrain.limits import spend
 
@@ -142,24 +138,9 @@ def meet(left: Regular, right: Regular, negated: bool, anything: Regular) -> Reg
     if left == EMPTY:
         return EMPTY
     if left == EPSILON:
-        return EPSILON if nullable(right) != negated else EMPTY
+        return EPSILON if has_empty_string(right) != negated else EMPTY
     if right == EMPTY:
         return left if negated else EMPTY
     if right in (anything, ANY_BYTES):
         return EMPTY if negated else left
     return intersect(left, complement(right) if negated else right)
-
-
-def nullable(regular: Regular) -> bool:
-    """The empty string is in the language."""
-    if isinstance(regular, Literal):
-        return not regular.data
-    if isinstance(regular, Concat | Intersect):
-        return all(map(nullable, regular.parts))
-    if isinstance(regular, Union):
-        return any(map(nullable, regular.parts))
-    if isinstance(regular, RegularRepeat):
-        return regular.low == 0 or nullable(regular.item)
-    if isinstance(regular, Complement):
-        return not nullable(regular.item)
-    return False

@@ -43,7 +43,7 @@ from constrain.grammar.rules_on_demand import Template
 from constrain.grammar.structural_tags.styles import STYLES, ArgumentStyle
 from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import token_set
-from constrain.grammar.utf8 import ANY_CHAR, ANY_TEXT, CodePoints, common, encode, negate, normalize
+from constrain.grammar.utf8 import ANY_CHAR, ANY_TEXT, CodePoints, common, encode, holds, negate, normalize
 
 _ANY_SPACE = byte_set(b" \t\n\r")
 _LINE_END = literal("\n")
@@ -76,7 +76,7 @@ class Names(Spelling):
         """One character out of a code point set; none that could not stand in a name."""
         parts = [encode(common(points, negate(self._no_name)))]
         for character, escape in self._style.escapes.items():
-            if any(first <= ord(character) <= last for first, last in points):
+            if holds(points, ord(character)):
                 parts.append(literal(escape))
         return union(*parts)
 

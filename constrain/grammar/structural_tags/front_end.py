@@ -6,12 +6,9 @@ from typing import Any
 
 from constrain.collection import paused_collection
 from constrain.errors import SchemaError
-from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.structural_tags.reader import read_structural_tag
-from constrain.grammar.structural_tags.schemas import describe_part
-from constrain.grammar.structural_tags.writer import Writer
+from constrain.grammar.structural_tags.writer import grammar_of
 
 
 def from_structural_tag(tag: Any) -> GrammarIR:
@@ -33,8 +30,6 @@ def from_structural_tag(tag: Any) -> GrammarIR:
     """
     try:
         with paused_collection():
-            builder = EmbeddingBuilder()
-            start = Writer(builder).write(read_structural_tag(tag))
-            return builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
+            return grammar_of(read_structural_tag(tag))
     except RecursionError:
         raise SchemaError("the structural tag is nested too deeply") from None

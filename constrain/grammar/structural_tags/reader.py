@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.document import parse
+from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.structural_tags.formats import (
     AnyText,
@@ -173,7 +174,7 @@ def _plain(value: Any) -> Any:
 
 def _is_text(value: Any) -> bool:
     """Whether a value is a string that UTF-8 can write."""
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+    return isinstance(value, str) and is_text(value)
 
 
 def _token(value: Any, pointer: str) -> Token:

@@ -26,7 +26,8 @@ from constrain.grammar.free_text import (
     text_through,
     text_without,
 )
-from constrain.grammar.ir import Symbol
+from constrain.grammar.ir import GrammarIR, Symbol
+from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, literal
@@ -51,7 +52,7 @@ from constrain.grammar.structural_tags.formats import (
     TokenTriggeredTags,
     TriggeredTags,
 )
-from constrain.grammar.structural_tags.schemas import write_schema
+from constrain.grammar.structural_tags.schemas import describe_part, write_schema
 from constrain.grammar.tokens import Named, any_tokens, token_set
 
 Right = tuple[Symbol, ...]
@@ -62,6 +63,13 @@ FEW_TRIGGERS = 4
 
 MAX_REPEAT = 1_000_000
 """The greatest bound of ``repeat``."""
+
+
+def grammar_of(format: Format) -> GrammarIR:
+    """The grammar of the texts of a format."""
+    builder = EmbeddingBuilder()
+    start = Writer(builder).write(format)
+    return builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
 
 
 class Writer:

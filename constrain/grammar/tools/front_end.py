@@ -9,9 +9,7 @@ from typing import Any, get_args
 
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
-from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import FirstRegion, GrammarIR
-from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.prefix_tree import common_length
 from constrain.grammar.schema_options import PropertyOrder, check_choice
 from constrain.grammar.structural_tags.formats import (
@@ -28,10 +26,9 @@ from constrain.grammar.structural_tags.formats import (
     TriggeredTags,
 )
 from constrain.grammar.structural_tags.python_calls import is_argument_name
-from constrain.grammar.structural_tags.schemas import describe_part
 from constrain.grammar.structural_tags.styles import CALLS
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
-from constrain.grammar.structural_tags.writer import Writer
+from constrain.grammar.structural_tags.writer import grammar_of
 from constrain.grammar.tools.definitions import Tool, read_tools
 from constrain.grammar.tools.special_marks import SpecialMarks
 from constrain.grammar.tools.style import Reasoning, ToolStyle, pieces
@@ -76,9 +73,7 @@ def from_tools(
                 raise ConstrainError(f"reasoning={reasoning}: a number of tokens does not go with special_tokens")
             if names:
                 turn = SpecialMarks(names).rewrite(turn)
-            builder = EmbeddingBuilder()
-            start = Writer(builder).write(turn)
-            ir = builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
+            ir = grammar_of(turn)
             return ir if region is None else replace(ir, first_region=region)
     except RecursionError:
         raise SchemaError("the schema of a tool is nested too deeply") from None
@@ -232,8 +227,7 @@ class _Turn:
             ways.append(Sequence("#", (self._without_thoughts(thoughts.openings(), turn.elements[1]), rest)))
             if thoughts.end_alone:
                 ways.append(Sequence("#", (ConstString("#", thoughts.end), rest)))
-        builder = EmbeddingBuilder()
-        grammar = builder.finish_whole(Writer(builder).write(Or("#", tuple(ways))), stock_for(builder.formats))
+        grammar = grammar_of(Or("#", tuple(ways)))
         shortest = thoughts.end if thoughts.is_open else thoughts.begin + thoughts.end
         return FirstRegion(grammar, tokens, shortest.encode(), f"reasoning={tokens}")
 

@@ -47,6 +47,19 @@ ANNOTATIONS = words_of("""$schema $id id $comment title description default exam
 CONTENT = words_of("contentMediaType contentEncoding contentSchema")
 """Keywords about what a string holds; no draft asserts them."""
 
+ONE, SEVERAL, ONE_OR_SEVERAL = "a schema", "an array of schemas", "a schema or an array of schemas"
+NAMED, NAMED_OR_NAMES = "schemas by name", "schemas or arrays of names by name"
+
+SUBSCHEMAS = {
+    **dict.fromkeys(("additionalProperties", "additionalItems", "contains", "not", "if", "then", "else"), ONE),
+    **dict.fromkeys(("propertyNames", "unevaluatedProperties", "unevaluatedItems", "contentSchema"), ONE),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), SEVERAL),
+    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), NAMED),
+    "items": ONE_OR_SEVERAL,
+    "dependencies": NAMED_OR_NAMES,
+}
+"""The keywords that hold schemas, and how."""
+
 
 @dataclass(frozen=True, eq=False)
 class Dialect:

@@ -9,26 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from constrain.grammar.json_schema.document.document import Document, Resource, escape
-
-_ONE = frozenset(
-    [
-        "additionalProperties",
-        "additionalItems",
-        "items",
-        "contains",
-        "not",
-        "if",
-        "then",
-        "else",
-        "propertyNames",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "contentSchema",
-    ]
-)
-_SEVERAL = frozenset("allOf anyOf oneOf prefixItems items".split())  # noqa: SIM905
-_NAMED = frozenset(
-    "properties patternProperties $defs definitions dependentSchemas dependencies".split()  # noqa: SIM905
+from constrain.grammar.json_schema.document.drafts import (
+    NAMED,
+    NAMED_OR_NAMES,
+    ONE,
+    ONE_OR_SEVERAL,
+    SEVERAL,
+    SUBSCHEMAS,
 )
 
 
@@ -48,14 +35,15 @@ def subschemas(document: Document, root: Resource) -> Iterator[tuple[dict[str, A
             resource = document.own_resource(schema, pointer, resource)
         yield schema, pointer, resource
         for keyword, value in schema.items():
+            holds = SUBSCHEMAS.get(keyword)
             if isinstance(value, dict):
-                if keyword in _NAMED:
+                if holds in (NAMED, NAMED_OR_NAMES):
                     todo += [
                         (one, f"{pointer}/{keyword}/{escape(name)}", resource)
                         for name, one in value.items()
                         if isinstance(name, str)
                     ]
-                elif keyword in _ONE:
+                elif holds in (ONE, ONE_OR_SEVERAL):
                     todo.append((value, f"{pointer}/{keyword}", resource))
-            elif isinstance(value, (list, tuple)) and keyword in _SEVERAL:
+            elif isinstance(value, (list, tuple)) and holds in (SEVERAL, ONE_OR_SEVERAL):
                 todo += [(one, f"{pointer}/{keyword}/{index}", resource) for index, one in enumerate(value)]

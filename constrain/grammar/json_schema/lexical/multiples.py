@@ -14,6 +14,7 @@ from math import gcd, lcm
 
 from constrain.errors import LimitError
 from constrain.grammar import regular as r
+from constrain.grammar.elimination import eliminate
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, number_language
 
 MAX_LAST_DIGITS = 12
@@ -167,7 +168,7 @@ def _endings(modulus: int, length: int) -> r.Regular:
 def _counting(modulus: int) -> r.Regular:
     """The digit strings of the multiples of ``modulus``, which 2 and 5 do not divide.
 
-    Eliminates the states of the automaton of remainders, the method of Brzozowski and McCluskey.
+    Eliminates the states of the automaton of remainders.
     """
     edges: dict[int, dict[int, r.Regular]] = {}
     for state in range(modulus):
@@ -176,11 +177,5 @@ def _counting(modulus: int) -> r.Regular:
             row.setdefault((10 * state + digit) % modulus, []).append(48 + digit)
         edges[state] = {target: r.concat(_POINT, r.byte_set(some)) for target, some in row.items()}
     for state in range(modulus - 1, 0, -1):
-        out = edges.pop(state)
-        loop = r.repeat(out.pop(state, r.EMPTY))
-        for source in edges.values():
-            into = source.pop(state, None)
-            if into is not None:
-                for target, step in out.items():
-                    source[target] = r.union(source.get(target, r.EMPTY), r.concat(into, loop, step))
+        eliminate(edges, state)
     return r.repeat(edges[0][0])

@@ -16,14 +16,13 @@ from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.strings import Spelling, hexadecimal
 from constrain.grammar.regular import Regular, byte_set, concat, literal, repeat, union
-from constrain.grammar.utf8 import ALL, CodePoints, common, encode, negate, normalize
+from constrain.grammar.utf8 import ALL, SURROGATES, CodePoints, common, encode, holds, negate, normalize
 
 _SHORT_ESCAPES = {ord("\a"): "a", ord("\b"): "b", ord("\f"): "f", ord("\n"): "n", ord("\r"): "r", ord("\t"): "t"}
 _SHORT_ESCAPES |= {ord("\v"): "v", **{ord(mark): mark for mark in "\\'\""}}
 
 # Letter, digits, and the highest code point that they can give.
 _NUMBERED = (("x", 2, 0xFF), ("u", 4, 0xFFFF), ("U", 8, 0x10FFFF))
-_SURROGATES: CodePoints = ((0xD800, 0xDFFF),)
 
 _TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|True|False|None""", re.DOTALL)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
@@ -42,11 +41,9 @@ class PythonSpelling(Spelling):
     @lru_cache(maxsize=4096)  # noqa: B019 (there are two, and they live as long as the module)
     def points(self, points: CodePoints) -> Regular:
         """One character out of a code point set."""
-        shorts = [
-            escape for point, escape in _SHORT_ESCAPES.items() if any(first <= point <= last for first, last in points)
-        ]
+        shorts = [escape for point, escape in _SHORT_ESCAPES.items() if holds(points, point)]
         # Half a pair of surrogates is no text, and Python makes no character of two.
-        known = common(points, negate(_SURROGATES))
+        known = common(points, negate(SURROGATES))
         return union(
             encode(common(points, self._raw)),
             concat(literal("\\"), byte_set("".join(shorts).encode())),

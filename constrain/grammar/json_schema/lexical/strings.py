@@ -16,7 +16,7 @@ from typing import TypeVar
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import FIRST_LETTER, Concat, Regular, Word, byte_set, concat, literal, repeat, union
 from constrain.grammar.schema_options import UnicodeEscapes
-from constrain.grammar.utf8 import ALL, CodePoints, common, encode, negate, normalize
+from constrain.grammar.utf8 import ALL, CodePoints, common, encode, holds, negate, normalize
 
 _Found = TypeVar("_Found")
 
@@ -99,9 +99,7 @@ class Spelling:
         """One character out of a code point set."""
         if len(points) == 1 and points[0][0] == points[0][1] < _SURROGATES:
             return self._point(points[0][0])
-        shorts = [
-            escape for point, escape in self._shorts.items() if any(first <= point <= last for first, last in points)
-        ]
+        shorts = [escape for point, escape in self._shorts.items() if holds(points, point)]
         numbered = common(points, self._numbered)
         return union(
             encode(common(points, self._raw)),
@@ -114,10 +112,10 @@ class Spelling:
         """The same for one code point below the surrogates, in a fifth of the time: texts are made of these."""
         alone = ((point, point),)
         escape = self._shorts.get(point)
-        ways = [encode(alone)] if _holds(self._raw, point) else []
+        ways = [encode(alone)] if holds(self._raw, point) else []
         if escape is not None:
             ways.append(concat(literal("\\"), _one_byte(escape.encode())))
-        if _holds(self._numbered, point):
+        if holds(self._numbered, point):
             ways.append(concat(literal("\\u"), hexadecimal(alone, 4, self._either_case)))
         return union(*ways)
 
@@ -146,10 +144,6 @@ class Spelling:
     def kept(self, body: Regular) -> Regular:
         """Of texts that were put together of characters, those that may stand between the quotes: all of them."""
         return body
-
-
-def _holds(points: CodePoints, point: int) -> bool:
-    return any(first <= point <= last for first, last in points)
 
 
 def _surrogate_pairs(points: CodePoints, either_case: bool) -> Regular:

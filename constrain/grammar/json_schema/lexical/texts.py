@@ -15,7 +15,7 @@ from itertools import combinations, permutations
 from constrain.grammar import utf8
 from constrain.grammar.derivatives import Automaton, example
 from constrain.grammar.growing_tree import GrowingTree
-from constrain.grammar.json_schema.lexical.formats.named import format_language
+from constrain.grammar.json_schema.lexical.formats.patterns import format_language
 from constrain.grammar.json_schema.lexical.formats.relations import exclude_each_other, is_part
 from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME, is_idn_hostname

@@ -14,7 +14,18 @@ from typing import Any, NoReturn
 
 from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.document import Document, Resource, escape, type_name
-from constrain.grammar.json_schema.document.drafts import DRAFT_4, DRAFT_2019, DRAFT_2020, Dialect
+from constrain.grammar.json_schema.document.drafts import (
+    DRAFT_4,
+    DRAFT_2019,
+    DRAFT_2020,
+    NAMED,
+    NAMED_OR_NAMES,
+    ONE,
+    ONE_OR_SEVERAL,
+    SEVERAL,
+    SUBSCHEMAS,
+    Dialect,
+)
 from constrain.grammar.json_schema.normal.assertions import TYPES
 from constrain.grammar.json_schema.normal.json_values import check_values
 from constrain.grammar.json_schema.normal.nodes import describe
@@ -60,30 +71,30 @@ def check_document(document: Document) -> None:
             if entry is str:
                 if type(value) is not str and not isinstance(value, str):
                     _fail(f"{keyword} must be a string, not {type_name(value)}", link, keyword)
-            elif entry is _SCHEMA:
+            elif entry is ONE:
                 if value is not True and value is not False:
                     todo.append((value, (link, (keyword,)), resource))
                 elif dialect is DRAFT_4 and keyword not in _DRAFT_4_BOOLEANS:
                     _fail("draft 4 has no boolean schemas", link, keyword)
-            elif entry is _NAMED or entry is _DEPENDENCIES:
+            elif entry is NAMED or entry is NAMED_OR_NAMES:
                 if not isinstance(value, dict):
                     _fail(f"{keyword} must be an object, not {type_name(value)}", link, keyword)
                 for name, one in value.items():
                     if not isinstance(name, str):
                         _fail(f"an object's keys must be strings, not {type_name(name)}", link, keyword)
-                    if entry is _DEPENDENCIES and not isinstance(one, (dict, bool)):
+                    if entry is NAMED_OR_NAMES and not isinstance(one, (dict, bool)):
                         wrong = (_names_of_draft_4 if dialect is DRAFT_4 else _names)(one)
                         if wrong is not None:
                             _fail(f"what depends on a name {wrong}", link, keyword, name)
                     elif one is not True or dialect is DRAFT_4:
                         todo.append((one, (link, (keyword, name)), resource))
-            elif entry is _SEVERAL or (entry is _ITEMS and isinstance(value, (list, tuple))):
+            elif entry is SEVERAL or (entry is ONE_OR_SEVERAL and isinstance(value, (list, tuple))):
                 if not isinstance(value, (list, tuple)):
                     _fail(f"{keyword} must be an array of schemas, not {type_name(value)}", link, keyword)
                 if not value:
                     _fail(f"{keyword} must hold at least one schema", link, keyword)
                 todo += [(one, (link, (keyword, str(index))), resource) for index, one in enumerate(value)]
-            elif entry is _ITEMS:
+            elif entry is ONE_OR_SEVERAL:
                 if not (dialect is DRAFT_4 and type(value) is bool):
                     todo.append((value, (link, (keyword,)), resource))
                 else:
@@ -119,12 +130,6 @@ def _pointer(link: Link, *path: str) -> str:
 
 
 # -- what a keyword may hold ----------------------------------------------------------------------
-
-_SCHEMA = object()
-_NAMED = object()
-_SEVERAL = object()
-_ITEMS = object()
-_DEPENDENCIES = object()
 
 _DRAFT_4_BOOLEANS = frozenset(("additionalItems", "additionalProperties"))
 
@@ -297,10 +302,7 @@ _ENTRIES: dict[str, Any] = {
     "exclusiveMinimum": _number,
     "exclusiveMaximum": _number,
     "multipleOf": _positive,
-    **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"),
-        _count,
-    ),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"), _count),
     **dict.fromkeys(("minProperties", "maxProperties"), _count),
     "type": _types,
     "enum": _array,
@@ -308,12 +310,7 @@ _ENTRIES: dict[str, Any] = {
     "examples": _array,
     "dependentRequired": _dependent_names,
     "$vocabulary": _vocabularies,
-    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), _NAMED),
-    "dependencies": _DEPENDENCIES,
-    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _SEVERAL),
-    "items": _ITEMS,
-    **dict.fromkeys(("additionalProperties", "additionalItems", "contains", "not", "if", "then", "else"), _SCHEMA),
-    **dict.fromkeys(("propertyNames", "unevaluatedProperties", "unevaluatedItems", "contentSchema"), _SCHEMA),
+    **SUBSCHEMAS,
 }
 
 
@@ -327,7 +324,7 @@ def _table(dialect: Dialect) -> dict[str, Any]:
     if "$dynamicAnchor" not in dialect.words:
         table.pop("$dynamicAnchor", None)
     if not dialect.array_items:
-        table["items"] = _SCHEMA
+        table["items"] = ONE
     if dialect is DRAFT_4:
         table["enum"] = _values
         table["exclusiveMinimum"] = table["exclusiveMaximum"] = _boolean

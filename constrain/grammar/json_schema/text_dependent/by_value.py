@@ -51,4 +51,9 @@ class ByValue(NamedTuple):
         return ByValue(self.size + (1 if is_added else -1), rests, values, ways)
 
 
-NOTHING = ByValue(0, PersistentMap(), PersistentSet(), PersistentMap())
+_NOTHING = ByValue(0, PersistentMap(), PersistentSet(), PersistentMap())
+
+
+def nothing() -> ByValue:
+    """That of no lists or objects."""
+    return _NOTHING

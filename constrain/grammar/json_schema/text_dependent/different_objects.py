@@ -9,24 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache, partial
 
-from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.ir import HARD, OPEN
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
-from constrain.grammar.json_schema.lexical.texts import GrowingWords, Text, Words, contains, every, spelled, without
+from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.lexical.texts import Text, Words, contains, every, without
 from constrain.grammar.json_schema.normal.count_texts import Beginnings
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.key_classes import is_inexhaustible
 from constrain.grammar.json_schema.normal.nodes import ObjectNode
 from constrain.grammar.json_schema.text_dependent import object_states as states
-from constrain.grammar.json_schema.text_dependent.by_value import NOTHING, ByValue
+from constrain.grammar.json_schema.text_dependent.by_value import ByValue, nothing
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
 from constrain.grammar.json_schema.text_dependent.object_costs import Member, ObjectCosts
 from constrain.grammar.json_schema.text_dependent.object_members import ObjectMembers
-from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED
+from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, keys_without
 from constrain.grammar.persistent import PersistentMap, PersistentSet
-from constrain.grammar.regular import Regular, complement, intersect
+from constrain.grammar.regular import Regular
 from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
 from constrain.limits import spend
 
@@ -172,13 +171,7 @@ class ObjectAutomaton:
             left = every(keys, without(Words(names.union(state.keys))))
             if not few_words(left, 1):
                 return None
-        main = self._layout.key_spelling
-        words = GrowingWords(state.keys.derived(lambda: GrowingTree(main.text), _add_word), main)
-
-        def spell(spelling: Spelling) -> Regular:
-            return intersect(spelled(rest, spelling), complement(spelled(words, spelling)))
-
-        return self._layout.keys(spell)
+        return keys_without(self._layout, rest, state.keys)
 
     def follow(self, state: states.ObjectState | states.BehindKey | states.AheadOfKey, edge: Hashable) -> Hashable:
         """The state behind an edge; behind a key that is not known, what a mask may take for it."""
@@ -275,7 +268,7 @@ class ObjectAutomaton:
         adder = self._adders.get(name)
         if adder is None:
             adder = self._adders[name] = partial(_add_with_name, name)
-        return others.derived(_nothing, adder)
+        return others.derived(nothing, adder)
 
     def _count_unnamed(
         self, counts: PersistentMap[str, int], members: states.Members, is_added: bool
@@ -289,18 +282,10 @@ class ObjectAutomaton:
         return counts
 
 
-def _nothing() -> ByValue:
-    return NOTHING
-
-
 def _add_content(others: states.Others, value: Instance, is_added: bool) -> states.Others:
     spend(10 * len(value.content))
     members = states.Members.of(value.content)
     return others.plus(members) if is_added else others.minus(members)
-
-
-def _add_word(tree: GrowingTree, name: str, is_new: bool) -> GrowingTree:
-    return tree.plus(name) if is_new else tree.minus(name)
 
 
 def _add_with_name(name: str, here: ByValue, members: states.Members, is_added: bool) -> ByValue:

@@ -10,29 +10,12 @@ from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance
-from constrain.grammar.json_schema.normal.nodes import Node, Normal
+from constrain.grammar.json_schema.normal.nodes import Node
+from constrain.grammar.json_schema.writing.context import Written
 from constrain.grammar.persistent import PersistentSet
 from constrain.grammar.rules_on_demand import Automaton, Costs, UnfoldedAutomata
 
 Values = PersistentSet[Instance]
-
-
-class Written(Protocol):
-    """The rules of a schema that are there already."""
-
-    any_order: bool
-
-    def normal(self, handle: Handle) -> Normal:
-        """The normal form of a handle."""
-
-    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
-        """The symbol of a value in a layout; None if there is none.  Complete when all rules have been written."""
-
-    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
-        """The symbol of an array or object in a layout."""
-
-    def refuse(self, reason: str, pointer: str) -> None:
-        """Raise SchemaError for what cannot be enforced, or take note of it."""
 
 
 class UniqueAutomaton(Automaton, Protocol):

@@ -11,7 +11,7 @@ from constrain.grammar.json_schema.normal.few_values import FewValues, members_o
 from constrain.grammar.json_schema.normal.instances import Instance, decimal
 from constrain.grammar.json_schema.normal.intersect import element, number_fits
 from constrain.grammar.json_schema.normal.key_classes import other_classes
-from constrain.grammar.json_schema.text_dependent.interfaces import Written
+from constrain.grammar.json_schema.writing.context import Written
 
 ROOM = 8
 """So many characters of any kind are more strings than a text can hold: 95 of ASCII are the fewest there are."""

@@ -22,8 +22,9 @@ from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, StringNode
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
-from constrain.grammar.json_schema.text_dependent.interfaces import Values, Written
+from constrain.grammar.json_schema.text_dependent.interfaces import Values
 from constrain.grammar.json_schema.text_dependent.membership import ROOM
+from constrain.grammar.json_schema.writing.context import Written
 from constrain.grammar.persistent import PersistentSet
 
 MAX_SCARCE = 64

@@ -140,14 +140,7 @@ class _Automaton:
         keys, is_marked, is_endless = self._keys[member]
         if not is_endless and not self._beginnings(keys).has_more_than(len(seen)):
             return None
-        main = self._layout.key_spelling
-        tree: GrowingTree = seen.derived(lambda: GrowingTree(main.text), _add)
-        words = GrowingWords(tree, main)
-
-        def spell(spelling: Spelling) -> Regular:
-            return intersect(spelled(keys, spelling), complement(spelled(words, spelling)))
-
-        language = self._layout.keys(spell)[0 if is_empty else 1]
+        language = keys_without(self._layout, keys, seen)[0 if is_empty else 1]
         return (self._unfolding.key if is_marked else self._unfolding.lexeme)(language, "key")
 
     def follow(self, state: _State | _Value | _Ahead, edge: int) -> Hashable:
@@ -250,6 +243,17 @@ class _Automaton:
                     self._all_words[member] = lexemes
             self._words[member, count] = lexemes
         return self._words[member, count]
+
+
+def keys_without(layout: Layout, keys: Text, seen: PersistentSet[str]) -> tuple[Regular, Regular]:
+    """:meth:`Layout.keys` of a class without some names, which are those of another set and one more, or one less."""
+    main = layout.key_spelling
+    words = GrowingWords(seen.derived(lambda: GrowingTree(main.text), _add), main)
+
+    def spell(spelling: Spelling) -> Regular:
+        return intersect(spelled(keys, spelling), complement(spelled(words, spelling)))
+
+    return layout.keys(spell)
 
 
 def _add(tree: GrowingTree, name: str, is_new: bool) -> GrowingTree:

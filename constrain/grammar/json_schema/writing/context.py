@@ -20,12 +20,29 @@ MAX_PLACES = 50_000
 """The same for members in the order of the schema, where each place has states of its own."""
 
 
-class Context(Protocol):
+class Written(Protocol):
+    """The rules of a schema that are there already."""
+
+    any_order: bool
+
+    def normal(self, handle: Handle) -> Normal:
+        """The normal form of a handle."""
+
+    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
+        """The symbol of a value in a layout; None if there is none.  Complete when all rules have been written."""
+
+    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
+        """The symbol of an array or object in a layout."""
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced, or take note of it."""
+
+
+class Context(Written, Protocol):
     """The writer of values, as the writers of containers see it."""
 
     builder: GrammarBuilder
     layout: Layout
-    any_order: bool
     is_part: bool
     """Whether the value is part of a longer text, in which only rules can see to it that no key comes twice."""
 
@@ -38,9 +55,6 @@ class Context(Protocol):
     def why_nothing(self, handle: Handle) -> Conflict:
         """Why :meth:`value` gave None."""
 
-    def normal(self, handle: Handle) -> Normal:
-        """The normal form of a handle."""
-
     def scalar(self, node: Node) -> Symbol | None:
         """The symbol of a scalar node, after white space."""
 
@@ -51,15 +65,6 @@ class Context(Protocol):
 
     told_apart: set[Handle]
     """Those of which it is known that rules can tell different values apart, of them and of all that is in them."""
-
-    def written_value(self, layout: Layout, handle: Handle) -> Symbol | None:
-        """The symbol of a value in a layout; None if there is none.  Complete when all rules have been written."""
-
-    def written_container(self, layout: Layout, node: Node) -> Symbol | None:
-        """The symbol of an array or object in a layout."""
-
-    def refuse(self, reason: str, pointer: str) -> None:
-        """Raise SchemaError for what cannot be enforced, or take note of it."""
 
     def note(self, reason: str, pointer: str) -> None:
         """Add a warning."""

@@ -13,6 +13,7 @@ from functools import cache
 from string import ascii_letters
 
 from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, optional, repeat, union
+from constrain.unicode_categories import CATEGORIES
 
 Spell = Callable[[str], Regular]
 
@@ -22,58 +23,11 @@ _HEXADECIMAL = "[0-9A-Fa-f]"
 MAX_GROUPS = 4
 """How deep groups may be nested."""
 
-_PROPERTIES = [
-    "L",
-    "Lu",
-    "Ll",
-    "Lt",
-    "Lm",
-    "Lo",
-    "M",
-    "Mn",
-    "Mc",
-    "Me",
-    "N",
-    "Nd",
-    "Nl",
-    "No",
-    "P",
-    "Pc",
-    "Pd",
-    "Ps",
-    "Pe",
-    "Pi",
-    "Pf",
-    "Po",
-    "S",
-    "Sm",
-    "Sc",
-    "Sk",
-    "So",
-    "Z",
-    "Zs",
-    "Zl",
-    "Zp",
-    "C",
-    "Cc",
-    "Cf",
-    "Cs",
-    "Co",
-    "Cn",
-    "Letter",
-    "Mark",
-    "Number",
-    "Punctuation",
-    "Symbol",
-    "Separator",
-    "Other",
-    "Any",
-    "ASCII",
-    "Alphabetic",
-    "Lowercase",
-    "Uppercase",
-    "White_Space",
-]
+_PROPERTIES = dict.fromkeys(
+    [name for category in CATEGORIES for name in (category[0], category)]
+    + ["Letter", "Mark", "Number", "Punctuation", "Symbol", "Separator", "Other"]
+    + ["Any", "ASCII", "Alphabetic", "Lowercase", "Uppercase", "White_Space"]
+)
 
 
 def regex_format(spell: Spell) -> Regular:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache, partial
 
 from constrain.grammar.json_schema.lexical.formats.ecma_regex import regex_format
+from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, concat, counted, intersect, union
+from constrain.grammar.utf8 import CodePoints
 
 Spell = Callable[[str], Regular]
 """Gives the language of a regular expression that matches as a whole."""
@@ -205,3 +207,9 @@ FORMATS: dict[str, Callable[[Spell], Regular]] = {
     "relative-json-pointer": _only(f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})"),
 }
 """How each format is made from regular expressions."""
+
+
+@lru_cache(maxsize=128)
+def format_language(name: str, encode_char: Callable[[CodePoints], Regular]) -> Regular:
+    """The strings of a format, with the characters written as ``encode_char`` says."""
+    return FORMATS[name](partial(regex_code_points, encode_char=encode_char))

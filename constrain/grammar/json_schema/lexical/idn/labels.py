@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from constrain.grammar.json_schema.lexical.idn.table import PACKED, TRAITS
-from constrain.grammar.utf8 import CodePoints
+from constrain.grammar.utf8 import CodePoints, holds
 
 _L, _RTL, _AN, _EN, _NSM, _OTHER = range(6)
 _NO_JOINING, _DUAL, _LEFT, _RIGHT, _TRANSPARENT = range(5)
@@ -249,8 +249,4 @@ def is_u_label(label: str, bidi: bool) -> bool:
 @lru_cache(maxsize=10_000)
 def kind_of(point: int) -> Kind | None:
     """The kind of a code point; None if no label may hold it."""
-    return next((kind for kind, points in kinds().items() if _holds(points, point)), None)
-
-
-def _holds(points: CodePoints, point: int) -> bool:
-    return any(first <= point <= last for first, last in points)
+    return next((kind for kind, points in kinds().items() if holds(points, point)), None)
