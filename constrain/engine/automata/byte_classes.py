@@ -12,10 +12,9 @@ from constrain.engine.automata.expressions import ALL, CONCAT, INTERSECT, LITERA
 from constrain.engine.automata.programs import I32
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import used
-from constrain.engine.storage.hashing import finish_hash, mix
 from constrain.engine.storage.header import CLASSES, CTX
 from constrain.engine.storage.jit import njit_allocating
-from constrain.kernels.language import int64, types, uint64
+from constrain.kernels.language import int64, types
 
 
 @njit_allocating(types.void(CTX, I32, int64))
@@ -59,56 +58,37 @@ def make_byte_classes(ctx, registers, apart):
     if quotes:
         for i in range(used(ctx, t.QUOTED_BYTES)):
             single[t.quoted_bytes(ctx)[i]] = 1
-    group = np.zeros(256, np.int64)
+    # Groups of bytes that stay together so far, numbered by their first byte.
+    group = np.empty(256, np.int64)
+    count, others = 0, -1
     for byte in range(256):
         if single[byte] or apart:
-            group[byte] = byte + 1
-    # Sets are looked at 64 at a time: which of them hold a byte is then one number.
-    inside = np.empty(256, np.uint64)
-    slots = np.empty(1024, np.int64)
-    first = np.empty(256, np.int64)
-    k = 0
-    while True:
-        for byte in range(256):
-            inside[byte] = 0
-        bit = 0
-        while k < len(needed) and bit < 64:
-            if needed[k]:
-                for word in range(4):
-                    bits = uint64(sets[k, word])
-                    for i in range(64):
-                        inside[64 * word + i] |= ((bits >> uint64(i)) & uint64(1)) << uint64(bit)
-                bit += 1
-            k += 1
-        # Bytes of a group stay together if the same sets hold them; groups are numbered by their first byte.
-        for i in range(len(slots)):
-            slots[i] = -1
-        for byte in range(256):
-            i = finish_hash(mix(mix(0, group[byte]), int64(inside[byte]))) & 1023
-            while slots[i] >= 0:
-                other = slots[i]
-                if inside[other] == inside[byte] and group[other] == group[byte]:
-                    break
-                i = (i + 1) & 1023
-            if slots[i] < 0:
-                slots[i] = byte
-            first[byte] = slots[i]
-        for byte in range(256):
-            group[byte] = first[byte]
-        if k == len(needed):
-            break
-    count = 0
-    size = t.class_sizes(ctx)
-    groups = t.class_groups(ctx)
-    for byte in range(256):
-        if group[byte] == byte:
-            size[count] = 0
-            groups[count] = 0
-            t.class_bytes(ctx)[count] = byte
-            class_of[byte] = count
+            group[byte] = count
             count += 1
-        else:
-            class_of[byte] = class_of[group[byte]]
-        size[class_of[byte]] += 1
-        groups[class_of[byte]] |= int64(1) << t.byte_group(ctx)[byte]
+            continue
+        if others < 0:
+            others = count
+            count += 1
+        group[byte] = others
+    # What becomes of a group's bytes outside a set, and of those in it.
+    parts = np.empty((256, 2), np.int64)
+    for k in range(len(needed)):
+        if not needed[k]:
+            continue
+        parts[:] = -1
+        count = 0
+        for byte in range(256):
+            inside = (sets[k, byte >> 6] >> (byte & 63)) & 1
+            if parts[group[byte], inside] < 0:
+                parts[group[byte], inside] = count
+                count += 1
+            group[byte] = parts[group[byte], inside]
     ctx[CLASSES] = count
+    size, groups = t.class_sizes(ctx), t.class_groups(ctx)
+    for i in range(count):
+        size[i] = groups[i] = 0
+    for byte in range(255, -1, -1):
+        class_of[byte] = group[byte]
+        t.class_bytes(ctx)[group[byte]] = byte
+        size[group[byte]] += 1
+        groups[group[byte]] |= int64(1) << t.byte_group(ctx)[byte]

@@ -25,8 +25,6 @@ from constrain.engine.storage.links import F_DERIVATIVE, F_QUOTATION_DERIVATIVE,
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types
 
-_FEW_PARTS = 4
-
 
 @njit_inner(types.boolean(CTX, int64, int64))
 def _stays(ctx, expression, byte):
@@ -74,59 +72,6 @@ def known_derivative(ctx, expression, byte):
 
 
 @njit_inner(RESULT2)
-def _simple_derivative(ctx, expression, byte):
-    """The derivative of a sequence of which one leaf matches the byte; -1 if it is not as simple, or FAIL.
-
-    So are the names of keys, which are characters, each in its spellings, and the blanks around them.  Such derivatives
-    are not worth remembering.
-    """
-    records = t.expressions(ctx)
-    begins = t.first_bytes(ctx)
-    word, bit = byte >> 6, int64(1) << (byte & 63)
-    while records[expression].kind == e.CONCAT:
-        first, rest = records[expression].first, records[expression].second
-        kind = records[first].kind
-        if kind == e.REPEAT:
-            item, low, high = records[first].first, records[first].second, records[first].third
-            if records[item].kind != e.SET:
-                return int64(-1)
-            if not begins[item, word] & bit:
-                if low > 0:
-                    return int64(e.EMPTY)
-                expression = rest
-                continue
-            if low == 0 and begins[rest, word] & bit:
-                return int64(-1)
-            if high < 0 and low == 0:
-                return expression
-            counts = int64(records[first].flags & e.COUNTS_FLAG)
-            fewer = make_repeat(ctx, item, max(low - 1, int64(0)), high - 1 if high > 0 else high, counts)
-            return make_concat(ctx, fewer, rest) if fewer >= 0 else fewer
-        if records[first].flags & e.NULLABLE_FLAG:
-            return int64(-1)
-        if kind == e.UNION:
-            found = int64(e.EMPTY)
-            begin, count = records[first].first, records[first].second
-            if count > _FEW_PARTS:
-                return int64(-1)
-            for i in range(begin, begin + count):
-                part = t.children(ctx)[i]
-                if begins[part, word] & bit:
-                    if found != e.EMPTY:
-                        return int64(-1)
-                    found = part
-            if found == e.EMPTY:
-                return int64(e.EMPTY)
-            first = found
-            kind = records[first].kind
-        if kind != e.LITERAL and kind != e.SET:
-            return int64(-1)
-        part = known_derivative(ctx, first, byte)
-        return make_concat(ctx, part, rest) if part >= 0 else part
-    return int64(-1)
-
-
-@njit_inner(RESULT2)
 def derivative(ctx, expression, byte):
     """What may follow ``byte`` in ``expression``: { w : byte w in L(expression) }; an expression id, or FAIL.
 
@@ -134,9 +79,7 @@ def derivative(ctx, expression, byte):
     that neither nesting nor sharing of subexpressions can make it recurse deeply or run long.  All parts of a
     union that are missing go on the stack together: looked for one by one, they would cost the square of their number.
     """
-    result = _simple_derivative(ctx, expression, byte)
-    if result == -1:
-        result = known_derivative(ctx, expression, byte)
+    result = known_derivative(ctx, expression, byte)
     if result != -1:
         return result
     bottom = used(ctx, t.WORK_STACK)

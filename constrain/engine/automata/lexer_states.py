@@ -15,7 +15,7 @@ from constrain.engine.automata.expressions import is_nullable
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import push, push_pair, room, set_used, used
+from constrain.engine.storage.access import push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
 from constrain.engine.storage.header import CLASSES, CTX, RESULT2, RESULT3
@@ -40,11 +40,6 @@ LEADS_ON = -2
 
 # With fewer bytes than this to begin with, an Earley set of transitions is written byte by byte.
 _FEW_BYTES = 24
-
-_MANY_MEMBERS = 8
-"""From so many members on, bytes are looked for that lead to the same state as another."""
-_MOST_PARTS = 64
-"""For each member, so many parts of expressions are looked at for that."""
 
 
 @njit_inner(int64(CTX, int64, int64))
@@ -289,91 +284,6 @@ def next_lexer_state(ctx, state, byte_class):
     return successor
 
 
-@njit_inner(types.UniTuple(int64, 4)(CTX, int64, int64))
-def _bytes_like(ctx, state, byte):
-    """Bytes by which the members of a lexer state have the same derivatives as by ``byte``; 256 bits, perhaps too few.
-
-    A derivative depends on the byte only by which of the sets and literals hold it that a string can begin in (Owens,
-    Reppy and Turon, "Regular-expression derivatives re-examined", 2009, section 4.2).
-    """
-    word, bit = byte >> 6, int64(1) << (byte & 63)
-    w0, w1, w2, w3 = int64(-1), int64(-1), int64(-1), int64(-1)
-    none = (int64(0), int64(0), int64(0), int64(0))
-    bottom = used(ctx, t.WORK_STACK)
-    records, sets, pool = t.expressions(ctx), t.byte_sets(ctx), t.children(ctx)
-    offset, count = t.lexer_states(ctx)[state].offset, t.lexer_states(ctx)[state].count
-    left = _MOST_PARTS * count
-    for i in range(count):
-        if not push(ctx, t.WORK_STACK, t.lexer_members(ctx)[offset + 2 * i + 1]):
-            set_used(ctx, t.WORK_STACK, bottom)
-            return none
-        while used(ctx, t.WORK_STACK) > bottom:
-            top = used(ctx, t.WORK_STACK) - 1
-            expression = int64(t.work_stack(ctx)[top])
-            set_used(ctx, t.WORK_STACK, top)
-            kind = records[expression].kind
-            a, b = int64(records[expression].first), int64(records[expression].second)
-            left -= 1
-            if left < 0:
-                set_used(ctx, t.WORK_STACK, bottom)
-                return none
-            if kind == e.LITERAL:
-                first = int64(t.literal_bytes(ctx)[a])
-                if first == byte:
-                    set_used(ctx, t.WORK_STACK, bottom)
-                    return none
-                mask = ~(int64(1) << (first & 63))
-                w0 &= mask if first >> 6 == 0 else int64(-1)
-                w1 &= mask if first >> 6 == 1 else int64(-1)
-                w2 &= mask if first >> 6 == 2 else int64(-1)
-                w3 &= mask if first >> 6 == 3 else int64(-1)
-            elif kind == e.QUOTATION:
-                begins = t.first_bytes(ctx)
-                if begins[expression, word] & bit:
-                    set_used(ctx, t.WORK_STACK, bottom)
-                    return none
-                w0 &= ~begins[expression, 0]
-                w1 &= ~begins[expression, 1]
-                w2 &= ~begins[expression, 2]
-                w3 &= ~begins[expression, 3]
-            elif kind == e.SET:
-                flip = int64(0) if sets[a, word] & bit else int64(-1)
-                w0 &= sets[a, 0] ^ flip
-                w1 &= sets[a, 1] ^ flip
-                w2 &= sets[a, 2] ^ flip
-                w3 &= sets[a, 3] ^ flip
-            elif kind == e.UNION or kind == e.INTERSECT:
-                if not room(ctx, t.WORK_STACK, b):
-                    set_used(ctx, t.WORK_STACK, bottom)
-                    return none
-                for j in range(b):
-                    t.work_stack(ctx)[top + j] = pool[a + j]
-                set_used(ctx, t.WORK_STACK, top + b)
-            elif kind > e.ALL:
-                if not room(ctx, t.WORK_STACK, 2):
-                    set_used(ctx, t.WORK_STACK, bottom)
-                    return none
-                t.work_stack(ctx)[top] = a
-                set_used(ctx, t.WORK_STACK, top + 1)
-                if kind == e.CONCAT and records[a].flags & e.NULLABLE_FLAG:
-                    t.work_stack(ctx)[top + 1] = b
-                    set_used(ctx, t.WORK_STACK, top + 2)
-    return w0, w1, w2, w3
-
-
-@njit_inner(types.void(CTX, int64, int64, int64))
-def _share_step(ctx, state, byte_class, successor):
-    """Note where a class of bytes leads from a lexer state, for all classes that plainly lead there too."""
-    w0, w1, w2, w3 = _bytes_like(ctx, state, int64(t.class_bytes(ctx)[byte_class]))
-    classes = ctx[CLASSES]
-    transitions, class_byte = t.lexer_transitions(ctx), t.class_bytes(ctx)
-    for j in range(classes):
-        byte = int64(class_byte[j])
-        word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
-        if (word >> (byte & 63)) & 1 and transitions[state * classes + j] < 0:
-            transitions[state * classes + j] = successor
-
-
 @njit_inner(RESULT2)
 def lexer_step(ctx, state, byte_class):
     """The lexer state after one byte of the class; computed once per (state, class).  FAIL or LIMIT if < 0."""
@@ -389,8 +299,6 @@ def lexer_step(ctx, state, byte_class):
     if successor < 0:
         return successor
     t.lexer_transitions(ctx)[place] = successor
-    if used(ctx, t.LEXEME_ROLES) and t.lexer_states(ctx)[state].count >= _MANY_MEMBERS:
-        _share_step(ctx, state, byte_class, successor)
     return successor
 
 

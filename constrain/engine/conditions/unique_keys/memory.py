@@ -1,4 +1,4 @@
-"""The layout of the memory in which kernels keep the keys of a text (unique_keys/reading.py).
+"""The layout of the memory in which kernels keep the keys of a text (unique_keys/reading.py), and what they say of it.
 
 It is like that of a compiled grammar (storage/tables.py): one array with scalars in its header and the addresses of a
 few tables behind it.  It is a companion (parser/companions.py): its first two words are the address of the kernel that
@@ -7,7 +7,7 @@ reads a token along with the grammar, and what a token comes to where that kerne
 
 from __future__ import annotations
 
-from constrain.engine.parser.companions import FIRST_SCALAR
+from constrain.engine.parser.companions import COMPANION_SHIFT, FIRST_SCALAR
 
 # Scalars in the header: what is under way (one of the next three); how much of an escape has been read (0: none, 1: the
 # backslash, 2 and more: u and so many digits); its value so far, and the high half of a surrogate pair before it;
@@ -22,3 +22,11 @@ OUTSIDE, IN_VALUE, IN_KEY = range(3)
 # Tables: for each open bracket the number of keys before it (inverted for arrays); the keys of all open objects, as
 # (begin, end, 1 for a risky one or 0) in the bytes; those bytes; and the risky contents as they lie in RISKY_BYTES.
 FRAMES, KEYS, KEY_BYTES, RISKY_STARTS, RISKY_BYTES = range(5)
+
+MAY_REPEAT, IS_RISKY, NOT_READ = 1, 2, 4
+"""The status, a sum, which is the companion's note: a token may complete a key that was there; a token may hold such a
+key, quotes and all; keys are followed, but the text here has yet to be read.
+"""
+
+IS_REPEATED = 1 << COMPANION_SHIFT
+"""In a word: a key came again, and the memory is of no more use."""

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from constrain.engine.conditions.unique_keys import memory as m
+from constrain.engine.conditions.unique_keys.memory import IS_RISKY, MAY_REPEAT
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens
 from constrain.engine.conditions.unique_keys.reading import forbid_repeated, read_keys
-from constrain.engine.conditions.unique_keys.status import IS_RISKY, MAY_REPEAT
 from constrain.engine.parser.companions import KERNEL, Int64Array
 from constrain.engine.storage.header import HEADER, MOST_ELEMENTS
 from constrain.engine.storage.links import F_READ_ALONG, addresses
@@ -80,7 +80,7 @@ class ObjectKeys:
 
     @property
     def status(self) -> int:
-        """A sum of MAY_REPEAT and its like (unique_keys/status.py), or REPEATED_KEY."""
+        """A sum of MAY_REPEAT and its like (unique_keys/memory.py), or REPEATED_KEY."""
         return int(self.memory[m.STATUS])
 
     def copy(self) -> ObjectKeys:

@@ -10,7 +10,7 @@ The memory is laid out in unique_keys/memory.py.
 from __future__ import annotations
 
 from constrain.engine.conditions.unique_keys import memory as m
-from constrain.engine.conditions.unique_keys.status import IS_REPEATED, IS_RISKY, MAY_REPEAT
+from constrain.engine.conditions.unique_keys.memory import IS_REPEATED, IS_RISKY, MAY_REPEAT
 from constrain.engine.parser.companions import UNREAD
 from constrain.engine.storage.access import memory_i32, memory_u8
 from constrain.engine.storage.header import CTX

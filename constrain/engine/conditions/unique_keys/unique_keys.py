@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from constrain.engine.conditions.protocol import Walk
-from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT
+from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, IS_REPEATED, NOT_READ
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
-from constrain.engine.conditions.unique_keys.status import IS_REPEATED, NOT_READ
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.parser.companions import ALWAYS_ASKS, MARK_ENDED, NO_COMPANION, Int64Array
@@ -78,7 +77,7 @@ class UniqueKeys:
 
     @property
     def note(self) -> int:
-        """A sum of MAY_REPEAT and its like (unique_keys/status.py)."""
+        """A sum of MAY_REPEAT and its like (unique_keys/memory.py)."""
         if self._since is None:
             return 0
         return self._known_note if self._now is None else self._now.status
