@@ -315,7 +315,7 @@ class Grammar:
         start : str
             The rule that a whole text has to match.
         base_path : path, optional
-            The folder for relative imports.
+            The folder for relative imports, and for others before the grammars that come with Lark.
         lexing : "any", "longest" or "longest-basic"
             ``"any"``: every way to split a text into terminals counts.  ``"longest"``: the texts that Lark's own LALR
             parser accepts with its contextual lexer, by the longest match, priorities, and strings before regexes.

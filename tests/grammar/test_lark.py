@@ -53,6 +53,7 @@ CASES = {
         ["a", "b", "c"],
         ["ab"],
     ),
+    "both modifiers, in either order": ('?!start: a | b\n!?a: "a"?\n?!b: "b"', ["a", "b", ""], ["ab"]),
     "a keyword can be a name too": ('start: "if" | NAME\nNAME: /[a-z]+/', ["if", "iff"], ["1"]),
     "no longest match": ('start: A "a"\nA: "a"+', ["aa", "aaaa"], ["a"]),
     "ignored terminals": (

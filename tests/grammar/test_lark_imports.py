@@ -110,6 +110,24 @@ def test_relative(tmp_path: Path) -> None:
     assert NaiveRecognizer(from_lark(grammar, base_path=str(tmp_path))).accepts(b"1[i]")
 
 
+@pytest.mark.parametrize("lexing", ["any", "longest"])
+def test_the_folder_comes_before_the_grammars_of_lark(tmp_path: Path, lexing: Literal["any", "longest"]) -> None:
+    write(tmp_path, common='DIGIT: "a"', own="number: DIGIT\n%import common.DIGIT")
+    (tmp_path / "sub").mkdir()
+    write(tmp_path / "sub", common='DIGIT: "b"', deep="deep: DIGIT\n%import common.DIGIT")
+    grammar = "start: number deep CNAME\n%import common.DIGIT\n%import own.number\n%import sub.deep.deep\n"
+    with pytest.raises(GrammarError, match="CNAME"):
+        constrain.Grammar.from_lark(grammar + "%import common.CNAME", base_path=tmp_path, lexing=lexing)
+    grammar = grammar.replace("CNAME", "DIGIT")
+    vocabulary = constrain.Vocabulary([bytes([byte]) for byte in range(128)] + [b"</s>"], eos_ids=[128])
+    compiled = constrain.CompiledGrammar(
+        constrain.Grammar.from_lark(grammar, base_path=tmp_path, lexing=lexing).ir, vocabulary
+    )
+    for text, fits in ((b"aaa", True), (b"aba", False), (b"1aa", False), (b"aa1", False)):
+        matcher = constrain.Matcher(compiled)
+        assert (matcher.accept_bytes(text) and matcher.is_accepting()) == fits
+
+
 def test_overriding_reaches_what_was_imported_beside_it(tmp_path: Path) -> None:
     write(tmp_path, base='sum: number ("+" number)*\nnumber: "1"\nt{x}: x number')
     imports = 'start: sum | t{DOT}\n%import .base (sum, number, t)\nDOT: "."\n'

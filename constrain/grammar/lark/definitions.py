@@ -7,6 +7,7 @@ So overriding an imported name also changes what the other names imported from t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -306,7 +307,7 @@ class _Loader:
         inner = Scope(prefix, {name: alias for name, (alias, _) in names.items()}, scope)
         found = Definitions()
         self.load(read(text, imported), imported, inner, found)
-        if not is_relative:
+        if imported.folder is None:
             override = resources.files("constrain.grammar.lark") / "overrides" / f"{path[-1]}.lark"
             if len(path) == 1 and override.is_file():
                 self.load(read(override.read_text(encoding="utf-8"), imported), imported, inner, found)
@@ -391,18 +392,20 @@ def _kind(token: Token) -> str:
 def _open(is_relative: bool, path: tuple[str, ...], source: Source, at: Token) -> tuple[Source, str, str]:
     """The text of an imported grammar, its source, and a key that tells files apart."""
     dotted = ".".join(path)
-    if not is_relative:
-        file = _grammars_of_lark().joinpath(*path[:-1], f"{path[-1]}.lark")
-        if not file.is_file():
+    if is_relative and source.folder is None:
+        raise source.error(f'the relative import ".{dotted}" needs base_path, the folder to look in', at)
+    folder = source.folder if is_relative else source.root
+    file = Path(*path[:-1], f"{path[-1]}.lark")
+    if folder is None or not (is_relative or os.path.isfile(folder / file)):
+        of_lark = _grammars_of_lark() / file
+        if not os.path.isfile(of_lark):
             raise source.error(
                 f'Lark has no grammar "{dotted}" (it has common, python, unicode and lark); '
                 f'for a file beside this one write "%import .{dotted}"',
                 at,
             )
-        return Source(f"lark's {dotted}.lark", None), file.read_text(encoding="utf-8"), dotted
-    if source.folder is None:
-        raise source.error(f'the relative import ".{dotted}" needs base_path, the folder to look in', at)
-    found = source.folder.joinpath(*path[:-1], f"{path[-1]}.lark")
+        return Source(f"lark's {dotted}.lark", None, source.root), of_lark.read_text(encoding="utf-8"), dotted
+    found = folder / file
     try:
         text = found.read_text(encoding="utf-8")
     except OSError as error:
@@ -411,7 +414,7 @@ def _open(is_relative: bool, path: tuple[str, ...], source: Source, at: Token) -
         raise source.error(f"cannot import {found}: it is not UTF-8 text", at) from None
     except ValueError as error:
         raise source.error(f"cannot import {str(found)!r}: {error}", at) from None
-    return Source(found.name, found.parent), text, str(found.resolve())
+    return Source(found.name, found.parent, source.root), text, str(found.resolve())
 
 
 @cache

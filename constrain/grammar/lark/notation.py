@@ -40,8 +40,8 @@ _TOKENS = {
     "STRING": r'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i?',
     "REGEXP": r"/(?!/)[^/\\]*(?:\\[\s\S][^/\\]*)*/[imslux]*",
     "NUMBER": r"[+-]?\d+",
-    "OP": r"[+*]|[?](?![a-z_])",
     "RULE_MODIFIERS": r"(?:!|![?]?|[?]!?)(?=[_a-z])",
+    "OP": r"[+*]|[?](?![a-z_])",
     # Before what can be negated it is "not", else it counts.
     "_NOT": r"~(?=[ \t]*[\"/(A-Z_~])",
     "TILDE": "~",

@@ -95,8 +95,8 @@ def from_lark(
     start : str
         The rule (or terminal) that a whole text has to match.
     base_path : path, optional
-        Folder in which relative imports (``%import .file.name``) are looked up; they are refused
-        without it.
+        Folder in which imports are looked up: relative ones (``%import .file.name``), which are refused without it, and
+        others before the grammars that come with Lark.
     lexing : "any", "longest" or "longest-basic"
         Any way to split a text into terminals counts; or what Lark's LALR parser accepts with its contextual lexer, or
         with its basic lexer (:mod:`.longest`).
@@ -120,7 +120,8 @@ def from_lark(
     With ``lexing="any"`` the language is that of the rules alone: any way to split a text into terminals counts.
     Priorities, ``?``/``!``/``_`` before rule names, and aliases have no effect on it.
     """
-    source = Source("", None if base_path is None else Path(base_path))
+    folder = None if base_path is None else Path(base_path)
+    source = Source("", folder, folder)
     conventions = Conventions(ascii_case=case == "ascii", ignores_first=initial_ignore)
     definitions = collect(text, source, conventions)
     if indenting is not None and lexing == "any":

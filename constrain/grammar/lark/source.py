@@ -27,10 +27,13 @@ class Source:
         File name for messages; empty for the text the caller handed over.
     folder : Path or None
         Where relative imports of this text are looked up; None if there is no such place.
+    root : Path or None
+        Where other imports are looked up before the grammars that come with Lark, as in Lark's ``import_paths``.
     """
 
     name: str
     folder: Path | None
+    root: Path | None = None
 
     def error(self, reason: str, at: Node | Token | tuple[int, int] | None = None) -> GrammarError:
         """An error at a token, at the first token of a tree, or at a (line, column)."""
