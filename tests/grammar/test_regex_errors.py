@@ -7,6 +7,7 @@ import contextlib
 import pytest
 from processor_time import processor_time
 
+import constrain
 from constrain.errors import GrammarError
 from constrain.grammar.regex import from_regex, regex_code_points, regex_language
 from constrain.grammar.regex.parser import MAX_DEPTH, MAX_LENGTH
@@ -165,3 +166,10 @@ def test_hostile_patterns_cost_bounded_time(name: str) -> None:
 def test_a_pattern_that_is_too_long() -> None:
     with pytest.raises(GrammarError, match=f"the limit is {MAX_LENGTH}"):
         regex_language("a" * (MAX_LENGTH + 1))
+
+
+@pytest.mark.parametrize("pattern", [r"^\+(?=\d)", "(?<=x)a", "a$b"])
+def test_a_pattern_without_a_text_says_what_look_around_finds(pattern: str) -> None:
+    compiler = constrain.GrammarCompiler(constrain.Vocabulary([b"a", b""], eos_ids=[1]))
+    with pytest.raises(GrammarError, match="no text: it is for a whole text, so look-around finds nothing before"):
+        compiler.compile(constrain.Grammar.from_regex(pattern))

@@ -125,6 +125,9 @@ def least_length(pattern: str, *, anchored: bool = True, dialect: Literal["pytho
     return whole_text(parse(pattern, "", dialect), anchored).low
 
 
+_PATTERN = "the pattern"
+
+
 def from_regex(pattern: str, flags: str = "", dialect: Literal["python", "ecma"] = "python") -> GrammarIR:
     """The grammar of the texts that a pattern matches as a whole.
 
@@ -134,10 +137,12 @@ def from_regex(pattern: str, flags: str = "", dialect: Literal["python", "ecma"]
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
     builder = GrammarBuilder()
-    pattern_symbol = builder.lexeme(regex_code_points(pattern, flags=flags, dialect=dialect), "the pattern")
+    pattern_symbol = builder.lexeme(regex_code_points(pattern, flags=flags, dialect=dialect), _PATTERN)
     return builder.finish(pattern_symbol, make_error=_make_error, describe=by_language)
 
 
 def _make_error(reason: str, place: str) -> ConstrainError:
     # The place would be the name of a rule, and a pattern has no rules.
+    if reason.endswith(f"{_PATTERN} matches no text"):
+        reason = f"{_PATTERN} matches no text: it is for a whole text, so look-around finds nothing before or behind it"
     return GrammarError(reason)
