@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any, NamedTuple
 
+from constrain.engine.conditions.of_grammar import conditions_of
 from constrain.engine.conditions.protocol import Condition
-from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.expectations import Expectation, expected_at
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, Link
@@ -69,8 +69,7 @@ class Cursor:
 
     def _begin(self) -> None:
         self.compiled.cursors.add(self)
-        if self.compiled.ir.distinct_keys:
-            self._conditions = (UniqueKeys(self.compiled),)
+        self._conditions = conditions_of(self.compiled)
         self._heed()
 
     def _save(self) -> Saved:
