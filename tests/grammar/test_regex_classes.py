@@ -74,10 +74,32 @@ def test_general_categories_are_those_of_unicodedata() -> None:
     assert points_of(r"\p{Assigned}") == points_of(r"\P{Cn}")
 
 
+def assigned_here_and_there() -> set[int]:
+    """Python's Unicode may be an older one, or a newer one."""
+    return {ord(char) for char in EVERY if unicodedata.category(char) != "Cn"} - expand(points_of(r"\p{Cn}"))
+
+
 def test_characters_of_identifiers_are_those_of_str() -> None:
-    assert expand(points_of(r"\p{XID_Start}")) == {ord(char) for char in EVERY if char.isidentifier()} - {ord("_")}
-    assert expand(points_of(r"\p{XID_Continue}")) == {ord(char) for char in EVERY if f"_{char}".isidentifier()}
+    starts, others = expand(points_of(r"\p{XID_Start}")), expand(points_of(r"\p{XID_Continue}"))
+    known = assigned_here_and_there()
+    assert starts & known == {point for point in known if chr(point).isidentifier()} - {ord("_")}
+    # These got the property after they were assigned.
+    known -= {0x200C, 0x200D, 0x30FB, 0xFF65}
+    assert others & known == {point for point in known if f"_{chr(point)}".isidentifier()}
     assert points_of(r"\P{XIDS}") == negate(points_of(r"\p{xid start}"))
+
+
+def test_characters_of_identifiers_that_normal_forms_change() -> None:
+    starts, others = expand(points_of(r"\p{ID_Start}")), expand(points_of(r"\p{ID_Continue}"))
+    stable, stable_others = expand(points_of(r"\p{XID_Start}")), expand(points_of(r"\p{XID_Continue}"))
+    assert stable < starts < others
+    assert stable < stable_others < others
+    # By definition, what begins or goes on only before it is in form NFKC.
+    changed = {point for point in starts if not unicodedata.normalize("NFKC", chr(point)).isidentifier()}
+    known = assigned_here_and_there()
+    assert changed & known == (starts - stable) & known
+    assert points_of(r"\p{IDS}") == points_of(r"\p{id start}")
+    assert points_of(r"\P{IDC}") == negate(points_of(r"\p{idc}"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ those of one version of Unicode (:mod:`constrain.unicode_categories`).  There ar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -102,8 +101,9 @@ def _every_code_point() -> str:
 def property_class(name: str) -> CodePoints:
     """The code points with a Unicode property, as it stands between the braces of ``\\p{...}``.
 
-    General categories by short or long name, alone or after ``gc=`` or ``General_Category=``, and
-    ``Any``, ``ASCII``, ``Assigned``, ``XID_Start`` and ``XID_Continue``.  Case, spaces, ``-`` and ``_`` do not matter.
+    General categories by short or long name, alone or after ``gc=`` or ``General_Category=``, and ``Any``, ``ASCII``,
+    ``Assigned``, ``ID_Start``, ``ID_Continue``, ``XID_Start`` and ``XID_Continue``.  Case, spaces, ``-`` and ``_`` do
+    not matter.
 
     Raises
     ------
@@ -125,10 +125,14 @@ def property_class(name: str) -> CodePoints:
             return _ASCII
         if loose == "assigned":
             return negate(_category("Cn"))
+        if loose in ("idstart", "ids"):
+            return _id_start()
+        if loose in ("idcontinue", "idc"):
+            return _id_continue()
         if loose in ("xidstart", "xids"):
-            return _xid_start()
+            return _without(_id_start(), (*_UNSTABLE, *_UNSTABLE_START))
         if loose in ("xidcontinue", "xidc"):
-            return _xid_continue()
+            return _without(_id_continue(), _UNSTABLE)
     short = _SHORT_NAMES.get(loose)
     if short is None:
         raise KeyError(_no_scripts(name))
@@ -144,27 +148,39 @@ _SHORT_NAMES = {_loose(name): short for long, short in _LONG_NAMES.items() for n
 
 def _no_scripts(name: str) -> str:
     return (
-        f"unknown property \\p{{{name}}}: general categories (L, Lu, Nd, ...), Any, ASCII, Assigned, "
-        "XID_Start and XID_Continue are known; for a script write its ranges, such as [\\u0370-\\u03ff]"
+        f"unknown property \\p{{{name}}}: general categories (L, Lu, Nd, ...), Any, ASCII, Assigned, ID_Start, "
+        "ID_Continue, XID_Start and XID_Continue are known; for a script write its ranges, such as [\\u0370-\\u03ff]"
     )
 
 
-@lru_cache(maxsize=1)
-def _xid_start() -> CodePoints:
-    # Python's identifiers begin with these or "_".
-    return _assigned_where(lambda char: char != "_" and char.isidentifier())
+# Of identifiers (Unicode Standard Annex 31, section 2.3): the properties Other_ID_Start and Other_ID_Continue; the one
+# letter that is a part of syntax; and what leaves the set of identifiers in normal form NFKC (section 5.1).
+_OTHER_START = ((0x1885, 0x1886), (0x2118, 0x2118), (0x212E, 0x212E), (0x309B, 0x309C))
+_OTHER_CONTINUE = (
+    *((0xB7, 0xB7), (0x387, 0x387), (0x1369, 0x1371), (0x19DA, 0x19DA)),
+    *((0x200C, 0x200D), (0x30FB, 0x30FB), (0xFF65, 0xFF65)),
+)
+_SYNTAX = ((0x2E2F, 0x2E2F),)
+_UNSTABLE = (
+    *((0x37A, 0x37A), (0x309B, 0x309C), (0xFC5E, 0xFC63), (0xFDFA, 0xFDFB)),
+    *((point, point) for point in range(0xFE70, 0xFE80, 2)),
+)
+_UNSTABLE_START = ((0xE33, 0xE33), (0xEB3, 0xEB3), (0xFF9E, 0xFF9F))
 
 
 @lru_cache(maxsize=1)
-def _xid_continue() -> CodePoints:
-    return _assigned_where(lambda char: f"_{char}".isidentifier())
+def _id_start() -> CodePoints:
+    return _without(normalize((*_category("L"), *_category("Nl"), *_OTHER_START)), _SYNTAX)
 
 
-def _assigned_where(holds: Callable[[str], bool]) -> CodePoints:
-    """The assigned code points for which something holds; those for private use and surrogates are left out."""
-    kinds = _categories()
-    spans = [span for kind, found in kinds.items() if kind not in ("Cn", "Co", "Cs") for span in found]
-    return normalize((point, point) for first, last in spans for point in range(first, last + 1) if holds(chr(point)))
+@lru_cache(maxsize=1)
+def _id_continue() -> CodePoints:
+    others = [span for short in ("Mn", "Mc", "Nd", "Pc") for span in _category(short)]
+    return normalize((*_id_start(), *others, *_OTHER_CONTINUE))
+
+
+def _without(points: CodePoints, others: CodePoints) -> CodePoints:
+    return common(points, negate(normalize(others)))
 
 
 @lru_cache(maxsize=64)
