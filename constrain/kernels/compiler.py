@@ -29,7 +29,7 @@ _numba: Any = importlib.import_module("numba.core.compiler")  # has no types, or
 _codegen: Any = importlib.import_module("numba.core.codegen")
 _runtime: Any = importlib.import_module("numba.core.runtime").rtsys
 
-WITHOUT_USE = ("InlineClosureLikes", "InlineOverloads", "NopythonRewrites")
+_WITHOUT_USE = ("InlineClosureLikes", "InlineOverloads", "NopythonRewrites")
 
 
 class _ComparableFlags(_numba.Flags):  # type: ignore[misc, unused-ignore]
@@ -203,9 +203,14 @@ class KernelCompiler(_numba.CompilerBase):  # type: ignore[misc, unused-ignore]
         if not self.state.flags.nrt:
             self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
             self.state.library.enable_object_caching()
-        passes = _numba.DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes[:] = [each for each in passes.passes if each[0].__name__ not in WITHOUT_USE]
-        return [passes]
+        return useful_passes(self.state)
+
+
+def useful_passes(state: Any) -> list[Any]:
+    """numba's pipelines for a kernel, less the passes without use."""
+    passes = _numba.DefaultPassBuilder.define_nopython_pipeline(state)
+    passes.passes[:] = [each for each in passes.passes if each[0].__name__ not in _WITHOUT_USE]
+    return [passes]
 
 
 class InnerKernelCompiler(KernelCompiler):

@@ -10,8 +10,6 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Sequence
-from itertools import compress
-from operator import not_
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -82,9 +80,7 @@ def emit_instead_of_running() -> None:
         state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         state.library = _EmittedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.counts_references = bool(state.flags.nrt)
-        passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(state)
-        passes.passes[:] = [each for each in passes.passes if each[0].__name__ not in compiler.WITHOUT_USE]
-        return [passes]
+        return compiler.useful_passes(state)
 
     compiler.KernelCompiler.define_pipelines = define_pipelines  # type: ignore[method-assign]
     # A number says which kernel it is.
@@ -158,12 +154,12 @@ class Part:
 
     def write(self, path: Path) -> None:
         """Write it for :func:`object_code`; a list of its kernels stands beside it."""
-        # Of numba's own runtime, which comes last, only what is called is taken.
-        own = [isinstance(library, _EmittedLibrary) for library in self._modules]
-        modules = list(self._modules.values())
-        whole = _linked(list(compress(modules, own)))
-        for runtime in compress(modules, map(not_, own)):
-            whole.link_in(runtime)
+        own = [module for library, module in self._modules.items() if isinstance(library, _EmittedLibrary)]
+        whole = _linked(own)
+        for library, module in self._modules.items():
+            if not isinstance(library, _EmittedLibrary):
+                # Of numba's own runtime only what is called is taken, so it comes last.
+                whole.link_in(module)
         # Another process may have given the same name to another function.
         _let_be_internal(whole, {name: name for name in self._own})
         path.write_bytes(whole.as_bitcode())

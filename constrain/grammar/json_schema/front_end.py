@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
@@ -24,11 +24,15 @@ from constrain.grammar.schema_options import (
     Numbers,
     Patterns,
     PropertyOrder,
+    SchemaOptions,
     Spellings,
     UnicodeEscapes,
     WhiteSpace,
     check_choice,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _CHOICES = (
     ("whitespace", get_args(WhiteSpace)),
@@ -122,7 +126,7 @@ def _reading(
     )
 
 
-def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Any) -> GrammarIR:
+def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Unpack[SchemaOptions]) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
 
     Parameters
@@ -149,15 +153,16 @@ def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Any
     ConstrainError
         If an option has a value that it cannot have.
     """
-    registry = options.pop("registry", None)
+    values: dict[str, Any] = {**options}
+    registry = values.pop("registry", None)
     if registry is not None and not hasattr(registry, "get_or_retrieve"):
         raise ConstrainError(f"registry must have get_or_retrieve, which {type(registry).__name__} has not")
 
     def reading(conventions: Conventions) -> _Reading:
         try:
-            return _reading(conventions, **options)
+            return _reading(conventions, **values)
         except TypeError:  # a value that cannot be hashed
-            return _reading.__wrapped__(conventions, **options)
+            return _reading.__wrapped__(conventions, **values)
 
     # What is wrong with the options is told first, whatever the schema says.
     asked = reading(NO_CONVENTIONS)

@@ -125,14 +125,8 @@ def property_class(name: str) -> CodePoints:
             return _ASCII
         if loose == "assigned":
             return negate(_category("Cn"))
-        if loose in ("idstart", "ids"):
-            return _id_start()
-        if loose in ("idcontinue", "idc"):
-            return _id_continue()
-        if loose in ("xidstart", "xids"):
-            return _without(_id_start(), (*_UNSTABLE, *_UNSTABLE_START))
-        if loose in ("xidcontinue", "xidc"):
-            return _without(_id_continue(), _UNSTABLE)
+        if loose in _OF_IDENTIFIERS:
+            return _OF_IDENTIFIERS[loose]()
     short = _SHORT_NAMES.get(loose)
     if short is None:
         raise KeyError(_no_scripts(name))
@@ -177,6 +171,24 @@ def _id_start() -> CodePoints:
 def _id_continue() -> CodePoints:
     others = [span for short in ("Mn", "Mc", "Nd", "Pc") for span in _category(short)]
     return normalize((*_id_start(), *others, *_OTHER_CONTINUE))
+
+
+@lru_cache(maxsize=1)
+def _xid_start() -> CodePoints:
+    return _without(_id_start(), (*_UNSTABLE, *_UNSTABLE_START))
+
+
+@lru_cache(maxsize=1)
+def _xid_continue() -> CodePoints:
+    return _without(_id_continue(), _UNSTABLE)
+
+
+_OF_IDENTIFIERS = {
+    **dict.fromkeys(("idstart", "ids"), _id_start),
+    **dict.fromkeys(("idcontinue", "idc"), _id_continue),
+    **dict.fromkeys(("xidstart", "xids"), _xid_start),
+    **dict.fromkeys(("xidcontinue", "xidc"), _xid_continue),
+}
 
 
 def _without(points: CodePoints, others: CodePoints) -> CodePoints:

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from constrain.engine.conditions.unique_keys import memory as m
-from constrain.engine.conditions.unique_keys.memory import IS_RISKY, MAY_REPEAT
 from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens
 from constrain.engine.conditions.unique_keys.reading import forbid_repeated, read_keys
 from constrain.engine.parser.companions import KERNEL, Int64Array
@@ -177,11 +176,11 @@ class ObjectKeys:
     def forbid(self, vocabulary: Vocabulary, out: Bitmask, index: int) -> None:
         """Take the tokens after which a key would be there twice out of row ``index`` of a mask."""
         quotes = self.quotes
-        if self.status & MAY_REPEAT:
+        if self.status & m.MAY_REPEAT:
             texts = vocabulary.data, vocabulary.starts
             while _forbid_repeated(self.memory, *texts, quotes.tokens, quotes.groups, out, index) == KEYS_FULL:
                 self.make_room(vocabulary.trie.depth)
-        if self.status & IS_RISKY:
+        if self.status & m.IS_RISKY:
             row = out[index]
             for token in quotes.with_strings:
                 if is_allowed(row, token):

@@ -10,7 +10,6 @@ The memory is laid out in unique_keys/memory.py.
 from __future__ import annotations
 
 from constrain.engine.conditions.unique_keys import memory as m
-from constrain.engine.conditions.unique_keys.memory import IS_REPEATED, IS_RISKY, MAY_REPEAT
 from constrain.engine.parser.companions import UNREAD
 from constrain.engine.storage.access import memory_i32, memory_u8
 from constrain.engine.storage.header import CTX
@@ -116,7 +115,7 @@ def _risk(memory):
 @njit_inner(int64(CTX))
 def _status(memory):
     """What masks have to look out for where the text is now."""
-    status = int64(IS_RISKY if memory[m.N_RISKY] > 0 else 0)
+    status = int64(m.IS_RISKY if memory[m.N_RISKY] > 0 else 0)
     if memory[m.MODE] != m.IN_KEY:
         return status
     keys = memory_i32(memory, m.KEYS)
@@ -129,7 +128,7 @@ def _status(memory):
         place = int64(keys[3 * key])
         rest = int64(keys[3 * key + 1]) - place - length
         if 0 <= rest <= longest and same_run(data, place, data, begin, length):
-            return status | MAY_REPEAT
+            return status | m.MAY_REPEAT
     return status
 
 
@@ -243,7 +242,7 @@ def read_along(memory, data, starts, token, marks):
         return marks | UNREAD
     status = read_keys(memory, data, starts, token)
     if status < 0:
-        return int64(IS_REPEATED) if status == REPEATED_KEY else marks | UNREAD
+        return int64(m.IS_REPEATED) if status == REPEATED_KEY else marks | UNREAD
     return status
 
 
