@@ -1,4 +1,4 @@
-"""Kind "limited_rules": grammars with ``[max_tokens]`` on rules, by all derivations of each text.
+"""Kind "limited_rules": grammars with ``[max_tokens]`` and ``[min_tokens]`` on rules, by all derivations of each text.
 
 The judge keeps every way to derive the text so far: a stack of what is still to come, with a mark for the end of each
 limited rule that the text is in, and in that mark the token in which the rule began.  Behind a token two sets of ways
@@ -8,12 +8,14 @@ are left:
 - those that keep the limits if each rule counts from the last place where any way of the text has it begin.  Nothing
   else may be allowed.
 
-Where all ways are over, all go on.  Unless a rule may have begun at several places the sets are the same, and then the
+Where all ways are over, all go on.  A way on which a rule ends before its time, or on which what is left of it is too
+short, is none at all.  Unless a rule may have begun at several places the sets are the same, and then the
 mask is judged exactly; how often is counted.  Where only the second set is left, all may go on or not.
 """
 
 from __future__ import annotations
 
+import math
 import pickle
 import random
 from collections.abc import Iterator
@@ -28,6 +30,7 @@ from bench.fuzz.byte_judge import mask_bits
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
 
 _LETTERS = "abc<;"
+_OTHERS = "".join(map(chr, range(32)))
 _ANY = {"<[*]>": (1, None, 1), "<[*]>{0,1}": (0, None, 1), "<[*]>{0,2}": (0, None, 2)}
 """Single tokens of any text: how many letters they are, and how many tokens."""
 _MOST_WAYS = 400
@@ -51,12 +54,16 @@ class Text:
     terminals: tuple[tuple[str, Tree], ...]
     limits: dict[str, int] = field(hash=False)
     notation: str = "lark"
+    least: dict[str, int] = field(hash=False, default_factory=dict)
+    """How many tokens rules take at least; these are made of terminals."""
 
     def __str__(self) -> str:
         is_lark = self.notation == "lark"
         lines = []
         for name, tree in self.rules:
-            limit = f"[max_tokens={self.limits[name]}]" if name in self.limits else ""
+            said = [f"max_tokens={self.limits[name]}"] if name in self.limits else []
+            said += [f"min_tokens={self.least[name]}"] if name in self.least else []
+            limit = f"[{', '.join(said)}]" if said else ""
             lines.append(f"{name}{limit}: {_lark(tree)}" if is_lark else f"{name}{limit} ::= {_ebnf(tree)}")
         for name, tree in self.terminals:
             lines.append(f"{name}: /{_regex(tree)}/" if is_lark else f"{name} ::= {_ebnf(tree)}")
@@ -128,16 +135,60 @@ class WaysJudge:
 
     def __init__(self, text: Text, is_limited: bool = True) -> None:
         self._right = dict((*text.rules, *text.terminals))
-        self._right |= {name: ("rep", ("set", _LETTERS), low, high) for name, (low, high, _) in _ANY.items()}
+        self._right |= {name: ("rep", ("set", _LETTERS + _OTHERS), low, high) for name, (low, high, _) in _ANY.items()}
         limits = text.limits | {name: tokens for name, (_, _, tokens) in _ANY.items()}
         self._limits = limits if is_limited else {}
-        self._opened: dict[Stack, frozenset[Stack]] = {}
-        first = frozenset(self._open((("leaf", "start"), ())))
+        self._least = text.least
+        self._opened: dict[tuple[Stack, int], frozenset[Stack]] = {}
+        first = frozenset(self._open((("leaf", "start"), ()), -1))
         self.start = Place(first, first, 0)
 
-    def _open(self, stack: Stack) -> frozenset[Stack]:
+    def too_short(self) -> set[str]:
+        """The rules without a text of as many letters as they take tokens at least."""
+        return {name for name, least in self._least.items() if self._longest(self._right[name]) < least}
+
+    def in_use(self) -> set[str]:
+        """The rules that the start leads to."""
+        found, todo = {"start"}, [self._right["start"]]
+        while todo:
+            tree = todo.pop()
+            if tree[0] == "leaf":
+                if tree[1] not in found:
+                    found.add(tree[1])
+                    todo.append(self._right[tree[1]])
+            elif tree[0] != "set":
+                todo += [tree[1]] if tree[0] == "rep" else tree[1]
+        return found
+
+    def _longest(self, tree: Tree) -> float:
+        """The letters of the longest text."""
+        kind = tree[0]
+        if kind == "end":
+            return 0
+        if kind == "leaf":
+            return self._longest(self._right[tree[1]])
+        if kind == "set":
+            return 1
+        if kind == "rep":
+            length = self._longest(tree[1])
+            return length * (math.inf if tree[3] is None else tree[3]) if length and tree[3] != 0 else 0
+        return (sum if kind == "cat" else max)(map(self._longest, tree[1]))
+
+    def _may_go_on(self, stack: Stack, now: int) -> bool:
+        """Whether each rule that a way is in has enough left behind a token."""
+        inside: list[Tree] = []
+        while stack:
+            top, stack = stack
+            if top[0] == "end" and top[1] in self._least:
+                # All before it is in the rule, which is made of terminals.
+                taken = 0 if top[2] is None else now + 1 - top[2]
+                return sum(map(self._longest, inside)) >= self._least[top[1]] - taken
+            inside.append(top)
+        return True
+
+    def _open(self, stack: Stack, now: int) -> frozenset[Stack]:
         """The stacks with a letter on top, or nothing, that a stack comes to without a letter."""
-        if stack not in self._opened:
+        if (stack, now) not in self._opened:
             found = set()
             seen = {stack}
             todo = [stack]
@@ -146,21 +197,24 @@ class WaysJudge:
                 if not here or here[0][0] == "set":
                     found.add(here)
                     continue
-                for then in self._alternatives(*here):
+                for then in self._alternatives(*here, now):
                     if then not in seen:
                         seen.add(then)
                         todo.append(then)
                 if len(seen) > _MOST_WAYS:
                     raise TooManyWaysError
-            self._opened[stack] = frozenset(found)
-        return self._opened[stack]
+            self._opened[stack, now] = frozenset(found)
+        return self._opened[stack, now]
 
-    def _alternatives(self, top: Any, rest: Any) -> Iterator[Any]:
+    def _alternatives(self, top: Any, rest: Any, now: int) -> Iterator[Any]:
         kind = top[0]
         if kind == "end":
-            yield rest
+            if (0 if top[2] is None else now + 1 - top[2]) >= self._least.get(top[1], 0):
+                yield rest
         elif kind == "leaf":
             name = top[1]
+            if name in self._least and name not in self._limits:
+                rest = (("end", name, None), rest)
             if name in self._limits:
                 # With no tokens at all it is empty if it may be.
                 if self._limits[name] == 0 and self._is_nullable(("leaf", name)):
@@ -185,7 +239,7 @@ class WaysJudge:
     def _is_nullable(self, tree: Tree) -> bool:
         kind = tree[0]
         if kind == "leaf":
-            return self._is_nullable(self._right[tree[1]])
+            return tree[1] not in self._least and self._is_nullable(self._right[tree[1]])
         if kind == "set":
             return False
         if kind == "rep":
@@ -194,22 +248,29 @@ class WaysJudge:
 
     def take(self, place: Place, data: bytes, tokens: int = 1) -> Place | None:
         """The place behind some bytes, which count as so many tokens; None if no text goes on like that."""
-        loose = self._read(place.loose, data.decode(), place.tokens)
+        loose = self._read(place.loose, data.decode(), place.tokens, tokens)
         if not loose:
             return None
-        strict = self._read(place.strict, data.decode(), place.tokens)
+        strict = self._read(place.strict, data.decode(), place.tokens, tokens)
         return self._close(strict, loose, place.tokens + tokens)
 
-    def _read(self, ways: frozenset[Stack], letters: str, now: int) -> frozenset[Stack]:
-        for letter in letters:
+    def _read(self, ways: frozenset[Stack], letters: str, now: int, tokens: int = 1) -> frozenset[Stack]:
+        for index, letter in enumerate(letters, 1):
+            # Behind the last one all tokens count.
+            behind = now + tokens - 1 if index == len(letters) else now
             found: set[Stack] = set()
             for stack in ways:
                 if stack and letter in stack[0][1]:
-                    found |= self._open(_begun(stack[1], now))
+                    found |= self._open(_begun(stack[1], now), behind)
             ways = frozenset(found)
             if len(ways) > _MOST_WAYS:
                 raise TooManyWaysError
-        return ways
+        if not self._least:
+            return ways
+        # What is read as one step goes like one token, and counts as all of them behind it.
+        if not any(self._may_go_on(stack, now) for stack in ways):
+            return frozenset()
+        return frozenset(stack for stack in ways if self._may_go_on(stack, now + tokens - 1))
 
     def _close(self, strict: frozenset[Stack], loose: frozenset[Stack], now: int) -> Place:
         last: dict[str, int] = {}
@@ -221,6 +282,7 @@ class WaysJudge:
             return any(
                 now - (last[name] if from_last else begin) >= max(1, self._limits[name])
                 for name, begin in _marks(stack, now)
+                if name in self._limits
             )
 
         left = frozenset(stack for stack in strict if not is_over(stack, False))
@@ -241,8 +303,9 @@ class WaysJudge:
             if token in vocabulary.eos_ids:
                 must[token], may[token] = self.accepts(place)
             else:
-                must[token] = bool(self._read(place.strict, data.decode(), place.tokens))
-                may[token] = bool(self._read(place.loose, data.decode(), place.tokens))
+                letters = data.decode("latin-1")
+                must[token] = bool(self._read(place.strict, letters, place.tokens))
+                may[token] = bool(self._read(place.loose, letters, place.tokens))
         return must, may
 
 
@@ -309,7 +372,16 @@ def random_text(rng: random.Random) -> Text:
     if any(tree[0] == "alt" and tree[1][-1][:1] == ("cat",) and tree[1][-1][1][0][0] == "set" for _, tree in rules):
         terminals += (("END", ("set", ";")),)
         rules = [(name, _named(tree)) for name, tree in rules]
-    return Text(tuple(rules), terminals, limits, notation)
+    alone = [name for name, tree in rules if name != "start" and _is_of_terminals(tree)]
+    least = {name: rng.choice((1, 2, 2, 3, 4)) for name in alone if rng.random() < 0.5}
+    limits = {name: max(most, least.get(name, 0)) for name, most in limits.items()}
+    return Text(tuple(rules), terminals, limits, notation, least)
+
+
+def _is_of_terminals(tree: Tree) -> bool:
+    if tree[0] == "leaf":
+        return tree[1][0] in "TE"
+    return all(map(_is_of_terminals, [tree[1]] if tree[0] == "rep" else tree[1]))
 
 
 def _named(tree: Tree) -> Tree:
@@ -322,10 +394,16 @@ def _named(tree: Tree) -> Tree:
     return tree[0], tuple(map(_named, tree[1]))
 
 
-def random_vocabulary(rng: random.Random) -> constrain.Vocabulary:
+def random_vocabulary(rng: random.Random, has_bytes: bool = False) -> constrain.Vocabulary:
+    """Letters, and tokens of several; ``has_bytes``: with those that a budget asks for beside ``[min_tokens]``."""
     letters = [letter.encode() for letter in _LETTERS]
     longer = ["".join(rng.choices(_LETTERS, k=rng.choice((2, 2, 3, 4)))).encode() for _ in range(rng.randint(0, 12))]
-    tokens = [*letters, *longer, b"</s>"]
+    tokens = [
+        *letters,
+        *longer,
+        *([letter.encode("latin-1") for letter in _OTHERS + "\xff"] if has_bytes else []),
+        b"</s>",
+    ]
     return constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
 
 
@@ -503,7 +581,12 @@ def _within_budget(
 ) -> str:
     """A text of at most so many tokens: complete, in time, and one of the plain grammar's."""
     vocabulary = compiled.vocabulary
-    matcher = constrain.Matcher(compiled, max_tokens=most)
+    try:
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+    except constrain.ConstrainError:
+        # A budget takes a rule with gates for some tokens longer than it has to be.
+        counts["budgets that were too few"] += 1
+        return "" if any(limit.least > 1 for limit in compiled.ir.token_limits) else f"max_tokens={most} is too few"
     place: Place | None = plain.start
     said: list[bytes] = []
     while True:
@@ -536,6 +619,14 @@ def _within_budget(
 def _check(text: Text, vocabulary: constrain.Vocabulary, moves: list[float], by_core: bool, counts: Counts) -> str:
     try:
         judge, plain = WaysJudge(text), WaysJudge(text, is_limited=False)
+        if short := judge.too_short():
+            counts["with a rule that is too short"] += 1
+            try:
+                text.grammar()
+            except constrain.GrammarError:
+                return ""
+            # Lark does not look at a rule that is not used.
+            return "not refused: a rule is too short for its tokens" if short & judge.in_use() else ""
         try:
             compiled = constrain.GrammarCompiler(vocabulary, limit_bytes=_LIMIT_BYTES).compile(text.grammar())
         except constrain.ConstrainError as error:
@@ -554,7 +645,7 @@ def _check(text: Text, vocabulary: constrain.Vocabulary, moves: list[float], by_
             # A limited rule may need more tokens than it may have, whatever they are.
             counts["without a text within the limits"] += 1
             return None
-        for more in (0, 1, rng.randint(2, 8)):
+        for more in (0, 1, rng.randint(2, 8), *([20] if text.least else [])):
             if wrong := _within_budget(compiled, plain, shortest + more, rng, counts):
                 return wrong
     except TooManyWaysError:
@@ -567,6 +658,8 @@ def _check(text: Text, vocabulary: constrain.Vocabulary, moves: list[float], by_
 def _simpler(text: Text) -> Iterator[Text]:
     for name in text.limits:
         yield replace(text, limits={each: limit for each, limit in text.limits.items() if each != name})
+    for name in text.least:
+        yield replace(text, least={each: least for each, least in text.least.items() if each != name})
     for part in ("rules", "terminals"):
         pairs = getattr(text, part)
         for index, (name, tree) in enumerate(pairs):
@@ -592,7 +685,7 @@ def _less(tree: Tree) -> list[Tree]:
 def run(rng: random.Random, budget: Budget) -> Counts:
     counts: Counts = Counts()
     text = random_text(rng)
-    vocabulary = random_vocabulary(rng)
+    vocabulary = random_vocabulary(rng, bool(text.least))
     moves = [rng.random() for _ in range(rng.choice((8, 16, 30)))]
     by_core = rng.random() < 0.3
     wrong = isolated(lambda: _check(text, vocabulary, moves, by_core, counts))

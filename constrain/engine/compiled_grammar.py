@@ -17,6 +17,7 @@ from constrain.engine.vocabulary.views import with_more_ends
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary, check_vocabulary
 from constrain.errors import ConstrainError, LimitError
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.least_tokens import without_least
 from constrain.grammar.source import read_source, write_source
 from constrain.limits import Deadline, limited
 from constrain.version import __version__
@@ -85,12 +86,22 @@ class CompiledGrammar(GrammarTables):
             ir, vocabulary, limit_bytes=limit_bytes, mask_limit_bytes=mask_limit_bytes, accelerators=accelerators
         )
         self.region: CompiledGrammar | None = None
+        self._without_least: CompiledGrammar | None = None
         if ir.first_region is not None:
             self.region = CompiledGrammar(ir.first_region.grammar, vocabulary, accelerators=accelerators)
 
     def recognizer(self) -> Recognizer:
-        """A recognizer at the start of the grammar."""
-        return Recognizer(self)
+        """A recognizer at the start of the grammar.  It knows no tokens, and so no numbers of them."""
+        ir, vocabulary = self._given
+        plain = without_least(ir)
+        if plain is ir:
+            return Recognizer(self)
+        with self.lock:
+            if self._without_least is None:
+                self._without_least = CompiledGrammar(
+                    plain, vocabulary, limit_bytes=self._limit_bytes, accelerators=self.accelerators
+                )
+        return Recognizer(self._without_least)
 
     def ending_with(self, tokens: Iterable[int]) -> CompiledGrammar:
         """The grammar for texts that some ordinary tokens end, so that no text has them; itself if none of them is one.

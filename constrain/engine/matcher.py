@@ -20,6 +20,7 @@ from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, 
 from constrain.engine.conditions.budget.rule_budget import RuleBudget, shortest_completion
 from constrain.engine.conditions.budget.stack_budget import StackBudget
 from constrain.engine.conditions.first_region import FirstRegionBudget
+from constrain.engine.conditions.limited_rules.gates import Gates
 from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
@@ -41,17 +42,20 @@ from constrain.engine.traveller import (
     push_token,
     push_token_unchecked,
 )
-from constrain.engine.vocabulary.bitmasks import Bitmask, words_for
+from constrain.engine.vocabulary.bitmasks import Bitmask, ids_in_mask, words_for
 from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.mask_rows import check_bitmask
 from constrain.engine.vocabulary.token_spellings import SpelledVocabulary
 from constrain.engine.vocabulary.vocabulary import END, NORMAL
 from constrain.errors import ConstrainError
 from constrain.grammar.events import Event, EventReader
+from constrain.grammar.least_tokens import without_least
 from constrain.grammar.tokens import MARK_BYTE, MARKED_BYTES, spelled_token
 from constrain.kernels.untracking import untrack
 
 _NOTHING = object()
+
+_FIRST_TOKENS = 256
 
 _MOST_VAIN_COMPLETIONS = 16
 """So often a limited rule may be closed on the way to the end of a text, without the end coming nearer."""
@@ -140,6 +144,10 @@ class Matcher(Cursor):
         return _matcher_behind, (self._given, self.max_tokens, self._stops, self._steps_taken(), prices)
 
     def _begin_budget(self, max_tokens: int) -> None:
+        if self.compiled.ir.token_limits and not self.compiled.kept(Gates).have_costs:
+            raise ConstrainError(
+                "max_tokens beside a rule with [min_tokens] needs a vocabulary with a token for the byte 0xfe"
+            )
         kind = RuleBudget if self.compiled.ir.parse_table is None else StackBudget
         budget: Budget = kind(self, max_tokens)
         self._conditions, self._has_budget = (budget, *self._conditions), True
@@ -582,7 +590,7 @@ class Matcher(Cursor):
                 texts.append(text)
             text = text.removesuffix(bytes_of(compiled, self._parent))
         texts.append(text)
-        reader, self._reader = self._reader or CaptureReader(compiled.ir), None
+        reader, self._reader = self._reader or CaptureReader(without_least(compiled.ir)), None
         shut = self._shut() if compiled.ir.token_limits else {}
         found = next(filter(None, (reader.read(each, has_ended, shut) for each in texts)), [])
         self._reader = reader
@@ -595,7 +603,7 @@ class Matcher(Cursor):
         link = self._parent
         while link is not None:
             rules = getattr(link[STEP], "rules", None)
-            if rules is not None:
+            if rules:
                 found[place] = rules
             place -= len(bytes_of(self.compiled, link))
             link = link[BEFORE]
@@ -724,7 +732,8 @@ class Matcher(Cursor):
         """Complete the text, and give the tokens that did so.
 
         A completion is known by the rules alone.  On its way a limited rule may be closed, and what is left of the
-        completion refused; then the one that is known from there is taken.
+        completion refused; then the one that is known from there is taken.  Where it begins with a gate
+        (grammar/least_tokens.py), any token opens that.
         """
         begin = self._steps
         found: list[int] = []
@@ -739,9 +748,25 @@ class Matcher(Cursor):
                     break
                 found.append(token)
             if self._steps == begin:
-                break
+                # Gates: most of them at once, since a long completion takes milliseconds to find.
+                for _ in range(1 + len(known) // 2):
+                    opening = self._any_text_token()
+                    if opening is None or not self.accept_token(opening):
+                        break
+                    found.append(opening)
+                if self._steps == begin:
+                    break
             begin = self._steps
         raise NoCompletionError(NO_COMPLETION)
+
+    def _any_text_token(self) -> int | None:
+        """A token that may come next and is no special one, of letters if the first ones are; None for none."""
+        row = np.zeros((1, self._words), np.int32)
+        self.fill_next_token_bitmask(row)
+        allowed = ids_in_mask(row[0])
+        first: list[int] = allowed[np.frombuffer(self._kinds, np.uint8)[allowed] == NORMAL][:_FIRST_TOKENS].tolist()
+        tokens = self.compiled.vocabulary.tokens
+        return next((token for token in first if tokens[token].isalpha()), first[0] if first else None)
 
     @property
     def temperature(self) -> float | None:

@@ -10,7 +10,7 @@ from constrain.engine.vocabulary.token_spellings import SpelledVocabulary, spell
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import Regular
-from constrain.grammar.tokens import TokenSet, may_hold_mark, replace_token_sets, spell_any, token_sets
+from constrain.grammar.tokens import GATE, MARK, TokenSet, may_hold, replace_token_sets, spell_any, token_sets
 
 # How many names a message lists.
 _NAMES_LISTED = 8
@@ -24,7 +24,8 @@ def settle_tokens(ir: GrammarIR, vocabulary: Vocabulary) -> tuple[GrammarIR, Voc
     GrammarError
         At the place of the token set: if the vocabulary has no token of a name, or several, or no such id.
     ConstrainError
-        The grammar's own error (``ir.make_error``) if a lexeme of it holds the byte 0xFF, which no text does.
+        The grammar's own error (``ir.make_error``) if a lexeme of it holds the byte 0xFF, which no text does, or that
+        of gates in a grammar with gates.
     """
     if not ir.token_lexemes:
         return ir, vocabulary
@@ -44,15 +45,18 @@ def settle_tokens(ir: GrammarIR, vocabulary: Vocabulary) -> tuple[GrammarIR, Voc
     for index in ir.token_lexemes:
         names[index] = names[index] or " or ".join(map(str, token_sets(lexemes[index])))
         lexemes[index] = replace_token_sets(lexemes[index], spelled)
-    known: dict[int, bool] = {}
-    for index, lexeme in enumerate(ir.lexemes):
-        if index not in ir.token_lexemes and may_hold_mark(lexeme, known):
-            raise ir.make_error(
-                f"{names[index] or 'a terminal'} may hold the byte 0xff, which is no part of UTF-8 text and stands for "
-                "tokens in a grammar that names some",
-                "",
-            )
-    return replace(ir, lexemes=tuple(lexemes), lexeme_names=tuple(names)), spelled_vocabulary(vocabulary, named)
+    has_gates = any(limit.least > 1 for limit in ir.token_limits)
+    for byte in (MARK, GATE) if has_gates else (MARK,):
+        known: dict[int, bool] = {}
+        for index, lexeme in enumerate(ir.lexemes):
+            if index not in ir.token_lexemes and may_hold(byte, lexeme, known):
+                raise ir.make_error(
+                    f"{names[index] or 'a terminal'} may hold the byte {byte:#x}, which is no part of UTF-8 text and "
+                    f"stands for {'tokens' if byte == MARK else '[min_tokens]'} in a grammar that names some",
+                    "",
+                )
+    view = spelled_vocabulary(vocabulary, named, has_gates=has_gates)
+    return replace(ir, lexemes=tuple(lexemes), lexeme_names=tuple(names)), view
 
 
 def _used(vocabulary: Vocabulary) -> set[int]:

@@ -28,6 +28,7 @@ from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
 from constrain.grammar.lark.attributes import (
     COUNTS,
     Attribute,
+    least_tokens,
     most_characters,
     note_attributes,
     number_of,
@@ -38,6 +39,7 @@ from constrain.grammar.lark.first_ends import first_ends
 from constrain.grammar.lark.max_chars import cut_after
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
+from constrain.grammar.least_tokens import write_least
 from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
@@ -80,7 +82,7 @@ class _Ended:
     @property
     def shown(self) -> str:
         names = (each.name for each in self.attributes if says_where_it_ends((each,)) or each.name in _LENGTHS)
-        return next(names, "excludes")
+        return next(names, "min_tokens" if least_tokens(self.attributes) and not self.excludes else "excludes")
 
     @property
     def has_length(self) -> bool:
@@ -186,7 +188,8 @@ class _EbnfReader(GbnfReader):
         name = self._builder.name_of(left)
         at = self._defined_at[name]
         note_attributes(self._builder, left, self._attributes, name, lambda reason: self._error(reason, at))
-        if not (says_where_it_ends(self._attributes) or self._excludes or _has_length(self._attributes)):
+        least = least_tokens(self._attributes)
+        if not (says_where_it_ends(self._attributes) or self._excludes or _has_length(self._attributes) or least):
             super()._add_rule(left, alternatives)
             return
         if any(attribute.name in ("stop", "suffix") for attribute in self._attributes):
@@ -198,7 +201,7 @@ class _EbnfReader(GbnfReader):
         empty = [literal("") for items in alternatives if not items]
         rule = _Ended(self._attributes, self._excludes, at)
         if len(languages) + len(empty) == len(alternatives):
-            self._builder.add(left, (self._builder.lexeme(self._ended(rule, union(*languages, *empty))),))
+            self._write(left, self._ended(rule, union(*languages, *empty)), rule)
             return
         body = self._builder.nonterminal(name)
         super()._add_rule(body, alternatives)
@@ -234,7 +237,15 @@ class _EbnfReader(GbnfReader):
                 language = rules.language(left)
             except NotRegularError as error:
                 raise self._error(f"[{rule.shown}] on a rule that is made of others: {error}", rule.at) from None
-            self._builder.add(left, (self._builder.lexeme(language),))
+            self._write(left, language, rule)
+
+    def _write(self, left: Symbol, language: Regular, rule: _Ended) -> None:
+        """Give a rule its language, and the number of tokens that it takes at least."""
+
+        def make_error(reason: str) -> GrammarError:
+            return self._error(f"[min_tokens]: {reason}", rule.at)
+
+        write_least(self._builder, left, language, least_tokens(rule.attributes), make_error)
 
     def _look_ahead(self) -> bool:
         """Read ``(= ...)`` if it is next; it says what follows the rule, which the rules say already."""

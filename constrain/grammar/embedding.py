@@ -69,7 +69,7 @@ class EmbeddingBuilder(GrammarBuilder):
         for symbol in ir.skips:
             self.skip(first + symbol)
         for limit in ir.token_limits:
-            self.limit_tokens(first + limit.symbol, limit.tokens, GrammarError, limit.body)
+            self.limit_tokens(first + limit.symbol, limit.tokens, GrammarError, limit.body, limit.least)
         self.warnings += ir.warnings
         return first + ir.start
 

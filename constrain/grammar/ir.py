@@ -243,7 +243,7 @@ class GrammarIR:
     temperatures : tuple of (int, float)
         Nonterminals whose texts are to be drawn with a temperature of their own (engine/temperatures.py).
     token_limits : tuple of TokenLimit
-        Nonterminals that are over after so many tokens (engine/conditions/limited_rules).
+        Nonterminals that take so many tokens at most, or at least (engine/conditions/limited_rules).
     first_region : FirstRegion, optional
         The budget of what a text begins with (engine/conditions/first_region.py).
     make_error : callable (reason, place) -> ConstrainError
@@ -352,13 +352,18 @@ class GrammarBuilder:
         self._temperatures[symbol] = temperature
 
     def limit_tokens(
-        self, symbol: Symbol, tokens: int, make_error: Callable[[str], ConstrainError], body: Regular | None = None
+        self,
+        symbol: Symbol,
+        tokens: int | None,
+        make_error: Callable[[str], ConstrainError],
+        body: Regular | None = None,
+        least: int = 0,
     ) -> None:
-        """Note that a nonterminal is over after so many tokens (:class:`~constrain.grammar.token_limits.TokenLimit`).
+        """Note how many tokens a nonterminal takes (:class:`~constrain.grammar.token_limits.TokenLimit`).
 
         ``make_error`` makes the error if that is not possible for it.
         """
-        self._limited[symbol] = Limited(tokens, body, make_error)
+        self._limited[symbol] = Limited(tokens, body, make_error, least)
 
     def limited_token(
         self, language: Regular, most: int, make_error: Callable[[str], ConstrainError], name: str = ""

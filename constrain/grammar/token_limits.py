@@ -1,9 +1,10 @@
-"""Rules that are over after so many tokens: ``thoughts[max_tokens=600]: /(.|\\n)*/``.
+"""Rules that take so many tokens, at most or at least: ``thoughts[max_tokens=600]: /(.|\\n)*/``.
 
 A grammar is a language over bytes, and how a text is cut into tokens is none of its business.  So a limit is no rule:
 it is noted beside them, and a condition (engine/conditions/limited_rules) closes the rule when its tokens are used up.
-For that it has to tell by an item of the parser whether it is in the rule.  What a limited rule is made of is therefore
-its own: a nonterminal or a lexeme that is used elsewhere too is copied.
+(A rule that takes so many at least is written in a way of its own: least_tokens.py.)  For that it has to tell by an
+item of the parser whether it is in the rule.  What a limited rule is made of is therefore its own: a nonterminal or a
+lexeme that is used elsewhere too is copied.
 
 Worked example: in ``start: word limited`` with ``limited[max_tokens=2]: word word`` the nonterminal ``word`` gets a
 twin, of which the limited rule is made, and the twin's lexeme is another one than that of ``word``.
@@ -22,28 +23,31 @@ from constrain.limits import spend
 
 
 class TokenLimit(NamedTuple):
-    """That a rule is over after so many tokens."""
+    """That a rule takes so many tokens."""
 
     symbol: int
     """The nonterminal."""
-    tokens: int
-    """How many; at least 1."""
+    tokens: int | None
+    """How many at most, 1 or more; None for any number."""
     nonterminals: tuple[int, ...]
     """What it is made of, sorted; nothing else is."""
     lexemes: tuple[int, ...]
     """The lexemes (by index) that it is made of, sorted; nothing else is."""
     body: Regular | None = None
     """Where the rule names its end: what it may be without that end, which may be missing behind the last token."""
+    least: int = 0
+    """How many at least.  If they are more than one, the rule has gates (grammar/least_tokens.py)."""
 
 
 class Limited(NamedTuple):
     """A limit as a front-end notes it."""
 
-    tokens: int
-    """How many; with 0 the rule is empty if it may be, and else over as soon as it can be."""
+    tokens: int | None
+    """How many at most; with 0 the rule is empty if it may be, and else over as soon as it can be."""
     body: Regular | None
     make_error: Callable[[str], ConstrainError]
     """Makes the error at the place of the limit."""
+    least: int = 0
 
 
 class Builder(Protocol):
@@ -118,10 +122,11 @@ def separate(
         found.append(
             TokenLimit(
                 rule,
-                max(1, limit.tokens),
+                None if limit.tokens is None else max(1, limit.tokens),
                 tuple(sorted(symbol for symbol in inside if symbol >= 0)),
                 tuple(sorted(~symbol for symbol in inside if symbol < 0)),
                 limit.body,
+                limit.least,
             )
         )
     return tuple(found)

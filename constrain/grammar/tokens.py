@@ -37,6 +37,9 @@ MARK = 0xFF
 
 MARK_BYTE = bytes((MARK,))
 
+GATE = 0xFE
+"""The byte of a gate (least_tokens.py), which no UTF-8 text holds either."""
+
 MARKED_BYTES = 4
 """The bytes of a spelled token."""
 
@@ -220,8 +223,8 @@ def replace_token_sets(language: Regular, by: dict[TokenSet, Regular]) -> Regula
     return language
 
 
-def may_hold_mark(language: Regular, known: dict[int, bool] | None = None) -> bool:
-    """Whether a language may have a string with the byte 0xFF.  It may say so where it is not, but not the other way.
+def may_hold(byte: int, language: Regular, known: dict[int, bool] | None = None) -> bool:
+    """Whether a language may have a string with a byte.  It may say so where it is not, but not the other way.
 
     ``known`` holds what is known of parts, by their identity, for languages that share parts and stay alive.
     """
@@ -240,9 +243,9 @@ def may_hold_mark(language: Regular, known: dict[int, bool] | None = None) -> bo
             todo.append((node, True))
             todo.extend((part, False) for part in parts)
         elif isinstance(node, Literal):
-            known[id(node)] = MARK in node.data
+            known[id(node)] = byte in node.data
         elif isinstance(node, ByteSet):
-            known[id(node)] = bool(node.bits >> MARK & 1)
+            known[id(node)] = bool(node.bits >> byte & 1)
         elif isinstance(node, Complement):
             known[id(node)] = True
         else:

@@ -1,7 +1,9 @@
 """Rules that are over after so many tokens: against a reference that knows no Earley sets, and what goes along."""
 
+import itertools
 import pickle
 import random
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ import constrain
 from bench.fuzz import seams
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.least_tokens import write_least
 from constrain.grammar.regex import regex_language
+from constrain.grammar.regular import byte_set
 from constrain.tokenizers.mock import MockTokenizer
 
 LETTERS = [bytes([byte]) for byte in range(256)]
@@ -50,7 +54,7 @@ def allowed(matcher):
     bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocabulary.size].astype(bool)
     for token in range(vocabulary.size):
         assert matcher.fork().accept_token(token) == bits[token]
-    return {vocabulary.tokens[token] for token in np.flatnonzero(bits)}
+    return {vocabulary.shown(token) for token in np.flatnonzero(bits).tolist()}
 
 
 @pytest.mark.parametrize("most", [None, 3])
@@ -335,12 +339,250 @@ def test_at_most_so_many_tokens_of_any_text():
         ('start: r\nr[max_tokens=3]: "a" r | "b"', r"\[max_tokens\]: the rule holds itself"),
         ('start: r\nr[max_tokens="3"]: "a"', r"\[max_tokens\] takes a number of tokens"),
         ('start: r\nr[max_tokens=-1]: "a"', r"\[max_tokens\] takes a number of tokens"),
-        ('start: r\nr[min_tokens=3]: "a"', r"\[min_tokens\]: least numbers of tokens .* are not supported"),
+        ('start: r\nr[min_tokens=3]: "a"', r"\[min_tokens\]: a text of the rule has at most 1 bytes, .* 3 tokens"),
+        (
+            'start: r\nr[min_tokens=2]: "(" r ")" | "ab"',
+            r"\[min_tokens\]: the rule \"r\" is made of others: rules that refer to each other",
+        ),
+        (
+            'start: r\nr[min_tokens=2]: s "b"\ns[capture]: /a+/',
+            r"\[min_tokens\]: .*: \"s\" in it is more than its text",
+        ),
+        ("start: r\nr[min_tokens=2]: /a+/ <[3]>", r"\[min_tokens\]: .* is more than its text"),
+        ("start: r\nr[min_tokens=3, max_tokens=2]: /a+/", r"\[max_tokens\] is less than \[min_tokens\]"),
+        ("start: r\nr[min_tokens=20000]: /a+/", r"\[min_tokens\]: 20,000 tokens, and .* are more than 10,000"),
+        ("start: r\nr[min_tokens=x]: /a+/", r"an attribute cannot be read"),
     ],
 )
 def test_refused(grammar, reason):
     with pytest.raises(constrain.GrammarError, match=reason):
         constrain.Grammar.from_lark(grammar)
+
+
+# -- at least so many tokens -------------------------------------------------------------------------------
+
+
+def test_not_over_before_so_many_tokens():
+    texts = Texts('start: "<" r ">"\nr[min_tokens=3]: /[a-z]+/', b"ab", b"b>", b"<a", b"<ab>")
+    # A token that holds all of the rule is one, and one that reaches into it is one too.
+    assert texts.allowed() == {b"<", b"<a"}
+    assert not {b">", b"b>"} & texts.take(b"<a").allowed()
+    assert b"b>" in texts.take(b"ab").allowed()
+    assert b">" not in texts.allowed()
+    assert texts.matcher.fork().accept_token(texts.vocabulary.tokens.index(b"b>"))
+    assert b">" in texts.take(b"ab").allowed()
+    assert texts.take(b">").ends()
+
+
+def test_a_text_that_would_be_too_short_is_left_out():
+    texts = Texts('start: r ";"\nr[min_tokens=3]: /[a-z]*|[0-9]{1,4}/', b"12", b"123", b"1234", b"abcd")
+    # Behind it two more tokens have to follow.
+    assert {b"1", b"12", b"abcd"} <= texts.allowed()
+    assert not {b"123", b"1234", b";"} & texts.allowed()
+    assert texts.take(b"12").allowed() == {b"%d" % digit for digit in range(10)}
+    assert texts.take(b"3").allowed() == {b"%d" % digit for digit in range(10)}
+    assert texts.take(b"4").allowed() == {b";"}
+
+
+def test_one_token_is_any_text_but_none():
+    assert Texts('start: r ";"\nr[min_tokens=1]: /[a-z]*/').allowed() == {bytes((byte,)) for byte in range(97, 123)}
+    assert b";" in Texts('start: r ";"\nr[min_tokens=0]: /[a-z]*/').allowed()
+
+
+def test_each_use_has_its_own_tokens():
+    texts = Texts('start: (r ";")+\nr[min_tokens=2]: /a+/', b"aa", b"a;", b";a", b"a;a")
+    texts.take(b"a")
+    assert texts.allowed() == {b"a", b"aa", b"a;", b"a;a"}
+    assert texts.take(b"a;a").allowed() == {b"a", b"aa", b"a;", b"a;a"}
+    assert texts.take(b"a;").allowed() == {b"a", b"aa", b"</s>"}
+
+
+def test_a_rule_that_may_have_begun_at_several_places():
+    texts = Texts('start: "a"* r\nr[min_tokens=2]: /a{2,3}/', b"aa", b"aaa")
+    # "aa" may be all before the rule, or its first token.
+    assert texts.take(b"aa").allowed() == {b"a", b"aa", b"aaa"}
+    assert texts.take(b"a").allowed() == {b"a", b"aa", b"aaa", b"</s>"}
+
+
+def test_other_ways_to_read_the_text_stay():
+    texts = Texts('start: r ";" | /[a-z]{1,2}!/\nr[min_tokens=3]: /[a-z]+/', b"b;", b"b!")
+    assert b"b!" in texts.take(b"a").allowed()
+    assert b"b;" not in texts.allowed()
+    assert texts.take(b"b").allowed() == {*(bytes((byte,)) for byte in range(97, 123)), b"!", b"b;"}
+
+
+def test_at_least_and_at_most():
+    texts = Texts('start: "<" r ">"\nr[min_tokens=2, max_tokens=3]: /[a-z]*/', b"ab").take(b"<", b"ab")
+    assert b">" not in texts.allowed()
+    assert b">" in texts.take(b"ab").allowed()
+    assert texts.take(b"ab").allowed() == {b">"}
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        'start: r "ok"\nr[min_tokens=3, suffix="</t>"]: /(.|\\n)*/',
+        'start: r "ok"\nr[min_tokens=3, lazy]: /(.|\\n)*/ "</t>"',
+        'start: r "</t>" "ok"\nr[min_tokens=2]: /[a-z ]*/',
+        'start: r "</t>" "ok"\nr[min_tokens=2]: WORD (" " WORD)*\nWORD: /[a-z]+/',
+        'start: r "</t>" "ok"\n%ignore " "\nr[min_tokens=2]: /[a-z ]*/',
+        constrain.Grammar.from_ebnf('root ::= r "</t>ok"\nr[min_tokens=2] ::= word (" " word)*\nword ::= [a-z]+'),
+        constrain.Grammar.from_ebnf('root ::= r "</t>ok"\nr[min_tokens=2] ::= [a-z ]*'),
+    ],
+)
+def test_of_whatever_the_rule_is_made(grammar):
+    texts = Texts(grammar, b"let", b" me", b" see", b"</t>", b"</t>ok")
+    assert b"</t>" not in texts.allowed()
+    assert b"</t>" not in texts.take(b"let").allowed()
+    assert {b"</t>", b"</t>ok"} <= texts.take(b" me").allowed()
+    assert b"</s>" in texts.take(b"</t>ok").allowed()
+
+
+def test_a_recognizer_knows_no_least_number_and_captures_do_not_either():
+    texts = Texts('start: r ";" s\nr[min_tokens=3, capture]: /[a-z]+/\ns[capture]: /[a-z]+/', b"abc")
+    recognizer = texts.compiled.recognizer()
+    assert all(map(recognizer.try_push_byte, b"a;b"))
+    assert recognizer.is_accepting()
+    texts.take(b"abc")
+    assert [(each.name, each.data, each.is_complete) for each in texts.matcher.captures()] == [("r", b"abc", False)]
+    texts.take(b"a", b"b", b";", b"c")
+    assert [(each.name, each.data) for each in texts.matcher.captures()] == [("r", b"abcab"), ("s", b"c")]
+
+
+@pytest.mark.parametrize("most", [None, 12, 13, 40])
+def test_a_completion_takes_as_many_tokens(most):
+    grammar = 'start: "<" r ">"\nr[min_tokens=5]: /[a-z]+|[0-9]{5,6}x/'
+    for first in (b"<", b"<a", b"<1", b"<123"):
+        matcher = Texts(grammar, b"123", max_tokens=most).take(b"<").matcher
+        for byte in first[1:]:
+            assert matcher.accept_token(byte)
+        completion = matcher.completion()
+        text = b"".join(matcher.compiled.vocabulary.tokens[token] for token in completion)
+        assert len(first) - 1 + len(completion) >= 6
+        assert (first + text).endswith(b">")
+        assert matcher.accept_tokens(completion)
+        assert matcher.is_accepting()
+
+
+def test_a_budget_leaves_room_for_the_least_number():
+    grammar = constrain.Grammar.from_lark('start: r ";" /[a-z]{0,9}/\nr[min_tokens=4]: /[a-z]+/')
+    compiled = constrain.GrammarCompiler(vocabulary(b"abc", b"c;d")).compile(grammar)
+    with pytest.raises(constrain.ConstrainError, match="max_tokens is 4"):
+        constrain.Matcher(compiled, max_tokens=4)
+    tokens = vocabulary(b"abc", b"c;d").tokens
+    for seed in range(30):
+        rng = random.Random(seed)
+        matcher = constrain.Matcher(compiled, max_tokens=6)
+        said = []
+        while not said or said[-1] != len(tokens) - 1:
+            said.append(tokens.index(rng.choice(sorted(allowed(matcher) - {b"</s>"}) or [tokens[-1]])))
+            if said[-1] != len(tokens) - 1 or matcher.is_accepting():
+                matcher.accept_token(said[-1])
+        assert matcher.is_terminated()
+        assert len(said) <= 7
+        # The fourth token that holds a letter of it is the first that may hold its end.
+        assert not any(b";" in tokens[token] for token in said[:3])
+
+
+def test_a_budget_needs_tokens_that_say_what_gates_cost():
+    plain = constrain.Vocabulary([b"a", b";", b"</s>"], eos_ids=[2])
+    compiled = constrain.GrammarCompiler(plain).compile(
+        constrain.Grammar.from_lark('start: r ";"\nr[min_tokens=2]: /a+/')
+    )
+    matcher = constrain.Matcher(compiled)
+    assert matcher.accept_tokens([0, 0, 1])
+    assert not constrain.Matcher(compiled).accept_tokens([0, 1])
+    with pytest.raises(constrain.ConstrainError, match="needs a vocabulary with a token for the byte 0xfe"):
+        constrain.Matcher(compiled, max_tokens=9)
+
+
+def test_the_byte_of_gates_is_in_no_text():
+    builder = GrammarBuilder()
+    start, rule = builder.nonterminal("start"), builder.nonterminal("r")
+    builder.limit_tokens(rule, None, constrain.GrammarError, least=2)
+    write_least(builder, rule, regex_language("a+"), 2, constrain.GrammarError)
+    builder.add(start, (rule, builder.lexeme(byte_set([0x61, 0xFE]), "byte")))
+    with pytest.raises(constrain.ConstrainError, match="byte may hold the byte 0xfe"):
+        Texts(constrain.Grammar(builder.finish(start)))
+    texts = Texts('start: r ";"\nr[min_tokens=2]: /a+/', b"a\xfe", b"\xfea")
+    assert texts.allowed() == {b"a"}
+    assert not texts.matcher.accept_bytes(b"a\xfe")
+    assert not texts.matcher.accept_bytes(b"\xfe")
+
+
+def test_within_bytes_a_rule_does_not_end_before_its_time():
+    texts = Texts('start: "<" r ">"\nr[min_tokens=3]: /[a-z]+/', b"abc")
+    assert not texts.matcher.accept_bytes(b"<abcabc>")
+    # They count as the fewest tokens that spell them, behind the last byte.
+    assert texts.matcher.accept_bytes(b"<abcabc")
+    assert b">" in texts.allowed()
+    assert not Texts('start: "<" r ">"\nr[min_tokens=4]: /[a-z]+/', b"abc").matcher.accept_bytes(b"<abcabc>")
+
+
+def test_nothing_is_forced_over_the_end_of_such_a_rule():
+    texts = Texts('start: "<" r "</t>"\nr[min_tokens=2]: /a+/', b"a<", b"</t>")
+    assert texts.matcher.forced_bytes() in (b"<", b"<a")
+    texts.take(b"<", b"a", b"a")
+    assert texts.matcher.forced_bytes() == b""
+    assert texts.take(b"<").matcher.forced_bytes() == b"/t>"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_least_numbers_against_all_ways_to_cut_a_text(seed):
+    """The masks along random walks, against the tokenizations of all texts of a small language."""
+    rng = random.Random(seed)
+    pattern = rng.choice(["[ab]{1,5}", "(a|bb){1,3}", "a*b|b{2,4}|aab", "((a|b)c?){2,3}", "(ab|c){1,3}"])
+    pattern, least = pattern.replace("*", "{0,4}"), rng.randint(1, 4)
+    longer = {"".join(rng.choices("abc;x", k=rng.randint(2, 3))) for _ in range(8)}
+    spelled = [*"abcx;", *sorted(longer)]
+    plain = constrain.Vocabulary([*map(str.encode, spelled), b"</s>"], eos_ids=[len(spelled)])
+    texts = [
+        "".join(letters)
+        for length in range(least, 7)
+        for letters in itertools.product("abc", repeat=length)
+        if re.fullmatch(pattern, "".join(letters))
+    ]
+    texts = rng.sample(texts, min(6, len(texts)))
+    # The grammar is for these texts alone, so that all of its tokenizations can be listed.
+    alone = "|".join(texts)
+    grammar = constrain.Grammar.from_lark(f'start: ("x" r ";")~1..2\nr[min_tokens={least}]: /{alone}/')
+    follow = {}
+    for parts in [[text] for text in texts] + [[one, two] for one in texts for two in texts]:
+        text, spans = "", []
+        for part in parts:
+            spans.append((len(text) + 1, len(text) + 1 + len(part)))
+            text += f"x{part};"
+        for tokens in tokenizations(text, spans, spelled, least):
+            for index, token in enumerate((*tokens, len(spelled))):
+                follow.setdefault(tokens[:index], set()).add(token)
+    compiled = constrain.GrammarCompiler(plain).compile(grammar)
+    for _ in range(8):
+        matcher, said = constrain.Matcher(compiled), ()
+        while True:
+            assert {plain.tokens.index(each) for each in allowed(matcher)} == follow[said], said
+            token = rng.choice(sorted(follow[said]))
+            assert matcher.accept_token(token)
+            if token == len(spelled):
+                break
+            said = (*said, token)
+
+
+def tokenizations(text, spans, spelled, least):
+    """The ways to cut a text in which each span is touched by so many tokens at least."""
+    todo = [((), 0, (0,) * len(spans))]
+    while todo:
+        tokens, at, counts = todo.pop()
+        if at == len(text):
+            if min(counts) >= least:
+                yield tokens
+            continue
+        for token, data in enumerate(spelled):
+            if text.startswith(data, at):
+                end = at + len(data)
+                touched = (
+                    count + (at < last and end > first) for count, (first, last) in zip(counts, spans, strict=True)
+                )
+                todo.append(((*tokens, token), end, tuple(touched)))
 
 
 # -- what a matcher does -----------------------------------------------------------------------------------

@@ -18,9 +18,10 @@ from constrain.grammar.grammar import Grammar
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
 from constrain.grammar.tokens import (
+    MARK,
     TEXT_BYTE,
     any_tokens,
-    may_hold_mark,
+    may_hold,
     spell_any,
     spelled_token,
     spelling,
@@ -177,7 +178,7 @@ def _grammar(*parts: Regular) -> Grammar:
     start = builder.nonterminal("start")
     symbols = []
     for part in parts:
-        holds_tokens = not may_hold_mark(part) and "TokenSet" in repr(part)
+        holds_tokens = not may_hold(MARK, part) and "TokenSet" in repr(part)
         symbols.append(builder.token(part) if holds_tokens else builder.lexeme(part))
     builder.add(start, symbols)
     return Grammar(builder.finish(start))
@@ -334,7 +335,7 @@ def test_spellings_of_sets(ids: set[int], start: int, length: int) -> None:
         assert all(place.try_push_byte(byte) for byte in spelling(token)) == (token in ids)
         assert spelled_token(spelling(token) + b"more") == token
     assert spelled_token(b"a") is None
-    assert not may_hold_mark(TEXT_BYTE)
+    assert not may_hold(MARK, TEXT_BYTE)
 
 
 def test_stop_tokens_of_a_matcher(vocabulary: constrain.Vocabulary) -> None:
@@ -411,3 +412,18 @@ def test_a_lazy_rule_may_end_with_a_token(vocabulary: constrain.Vocabulary) -> N
     assert accepts(b"ab", token, b"xcb", token, b"xc")
     assert not accepts(b"ab", token)
     assert not accepts(b"ab", token, b"b")
+
+
+@pytest.mark.parametrize("most", range(2, 8))
+@pytest.mark.parametrize("grammar", ["start: /a{2,3}/ (<[256]> /b{5}/)?", 'start: "a"* (<[256]> /[a-z]{4,}/)?'])
+def test_a_text_may_end_within_a_budget_that_is_too_small_for_what_an_end_token_begins(grammar, most):
+    tokens = [*(bytes((byte,)) for byte in range(256)), b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[256])
+    compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_lark(grammar))
+    matcher = constrain.Matcher(compiled, max_tokens=most)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    while True:
+        matcher.fill_next_token_bitmask(mask)
+        assert bool(mask[0, 8] & 1) == matcher.fork().accept_token(256)
+        if not matcher.accept_token(ord("a")):
+            break

@@ -269,7 +269,11 @@ def test_excluded_texts_of_rules_that_are_made_of_others(rules: str, others: str
         ),
         ('root[capture="a]] ::= "b"', "line 1, column 5: these attributes"),
         ("root[max_tokens=3] ::= [a] root?", "line 1, column 1: [max_tokens]: the rule holds itself"),
-        ("root[min_tokens=3] ::= [a]*", "line 1, column 6: [min_tokens]: least numbers of tokens"),
+        ("root[min_tokens=3] ::= [a]{1,2}", "line 1, column 1: [min_tokens]: a text of the rule has at most 2 bytes"),
+        (
+            "root[min_tokens=3] ::= [a] root [b] | [c]",
+            "line 1, column 1: [min_tokens] on a rule that is made of others",
+        ),
         ('root[lazy] ::= a\na ::= [b] root | "c"', "line 1, column 1: a [lazy] rule cannot be part of itself"),
         (
             'root[lazy] ::= a "c"\na ::= "(" a ")" | ""',

@@ -363,7 +363,7 @@ def test_functions_of_numbers() -> None:
     ("text", "message"),
     [
         ('start: x\nx[max_tokens=3]: "a" x?', "line 2, column 1: [max_tokens]: the rule holds itself"),
-        ("start: x\nx[min_tokens=3]: /a*/", "line 2, column 3: [min_tokens]: least numbers of tokens"),
+        ("start: x\nx[min_tokens=3]: /a?/", "line 2, column 1: [min_tokens]: a text of the rule has at most 1 bytes"),
         ("start: x\nx[max_chars]: /a*/", "line 2, column 3: [max_chars] takes a number"),
         ("start: x\nx[colour=1]: /a*/", "line 2, column 3: [colour]: there is no such attribute"),
         ("start: x\nx[lazy, lazy]: /a*/", "line 2, column 9: [lazy] is there twice"),

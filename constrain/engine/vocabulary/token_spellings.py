@@ -6,6 +6,9 @@ and is in the trie.  So kernels need to know nothing of tokens as terminals.  A 
 
 A grammar may also name an ordinary token, such as the ``<think>`` of a tokenizer that does not call it special.  In the
 view of that grammar the token is spelled like a special one: it is itself, and no longer a piece of text.
+
+In the view of a grammar with gates (constrain/grammar/least_tokens.py) the byte of a gate is in no token but the one
+that is nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 from constrain.engine.vocabulary.views import kept_view
 from constrain.engine.vocabulary.vocabulary import END, NORMAL, SPECIAL, Vocabulary
 from constrain.errors import ConstrainError
-from constrain.grammar.tokens import MARK, MOST_ID, spelling
+from constrain.grammar.tokens import GATE, MARK, MOST_ID, spelling
 
 
 class SpelledVocabulary(Vocabulary):
@@ -31,6 +34,8 @@ class SpelledVocabulary(Vocabulary):
         The one that this is a view of.
     named : iterable of int
         The ordinary tokens that are spelled too.
+    has_gates : bool
+        Whether the byte of a gate is kept out of texts.
 
     Attributes
     ----------
@@ -39,8 +44,9 @@ class SpelledVocabulary(Vocabulary):
         All tokens that are spelled: special ones, end tokens, and ``named``.
     """
 
-    def __init__(self, plain: Vocabulary, named: Iterable[int] = ()) -> None:
+    def __init__(self, plain: Vocabulary, named: Iterable[int] = (), has_gates: bool = False) -> None:
         self.plain = plain
+        self._has_gates = has_gates
         self._named = frozenset(named)
         self.spelled_ids = frozenset(plain.special_ids) | frozenset(plain.eos_ids) | self._named
         if self.spelled_ids and max(self.spelled_ids) > MOST_ID:
@@ -56,7 +62,8 @@ class SpelledVocabulary(Vocabulary):
         self.tokenizer = plain.tokenizer
         kinds = plain.kinds.copy()
         kinds[list(self.spelled_ids)] = NORMAL
-        kinds[[token for token, data in enumerate(plain.tokens) if MARK in data and token not in self.spelled_ids]] = (
+        texts = [(token, data) for token, data in enumerate(plain.tokens) if token not in self.spelled_ids]
+        kinds[[token for token, data in texts if MARK in data or (has_gates and GATE in data and len(data) > 1)]] = (
             SPECIAL
         )
         text_ids = np.flatnonzero(kinds == NORMAL)
@@ -72,13 +79,13 @@ class SpelledVocabulary(Vocabulary):
         return self.plain.shown(token)
 
     def __reduce__(self) -> Any:
-        return SpelledVocabulary, (self.plain, self._named)
+        return SpelledVocabulary, (self.plain, self._named, self._has_gates)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {len(self.spelled_ids):,} spelled>"
 
 
-def spelled_vocabulary(plain: Vocabulary, named: Iterable[int] = ()) -> SpelledVocabulary:
+def spelled_vocabulary(plain: Vocabulary, named: Iterable[int] = (), *, has_gates: bool = False) -> SpelledVocabulary:
     """The view of a vocabulary in which special tokens and some others are spelled; kept with the vocabulary.
 
     Raises
@@ -87,4 +94,4 @@ def spelled_vocabulary(plain: Vocabulary, named: Iterable[int] = ()) -> SpelledV
         If an id is too large to be spelled (16,777,215 is the largest).
     """
     key = frozenset(named)
-    return kept_view(plain, ("spelled", key), lambda: SpelledVocabulary(plain, key))
+    return kept_view(plain, ("spelled", key, has_gates), lambda: SpelledVocabulary(plain, key, has_gates))

@@ -23,13 +23,9 @@ _ITEM = re.compile(
 
 _ENDS = ("lazy", "stop", "suffix", "max_chars")
 
-_OTHERS = ("capture", "stop_capture", "temperature", "max_tokens")
+_OTHERS = ("capture", "stop_capture", "temperature", "max_tokens", "min_tokens")
 
-COUNTS = {"max_chars": "characters", "max_tokens": "tokens"}
-
-_REFUSED = {
-    "min_tokens": "least numbers of tokens of a part of a text",
-}
+COUNTS = {"max_chars": "characters", "max_tokens": "tokens", "min_tokens": "tokens"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,8 @@ class Attribute:
     Attributes
     ----------
     name : str
-        ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture``, ``stop_capture``, ``temperature`` or ``max_tokens``.
+        ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture``, ``stop_capture``, ``temperature``, ``max_tokens``
+        or ``min_tokens``.
     value : Token or None
         Of the type STRING, REGEXP, TERMINAL or NUMBER; None for ``lazy``, and for ``capture`` without a name.
     """
@@ -67,8 +64,6 @@ def read_attributes(token: Token, source: Source, counts: Mapping[str, str] = CO
         name = item["name"]
         if name in found:
             raise source.error(f"[{name}] is there twice", place)
-        if name in _REFUSED:
-            raise source.error(f"[{name}]: {_REFUSED[name]} are not supported", place)
         if name not in _ENDS and name not in _OTHERS and name not in counts:
             known = ", ".join(dict.fromkeys((*_ENDS, *_OTHERS, *counts)))
             raise source.error(f"[{name}]: there is no such attribute (there are {known})", place)
@@ -91,6 +86,10 @@ def read_attributes(token: Token, source: Source, counts: Mapping[str, str] = CO
         raise source.error("[stop_capture] needs [stop] or [suffix] beside it", token)
     if "stop" in found and "suffix" in found:
         raise source.error("[stop] and [suffix] cannot stand on one rule", token)
+    attributes = tuple(found.values())
+    least, most = least_tokens(attributes), number_of(attributes, "max_tokens")
+    if least and most is not None and most < least:
+        raise source.error("[max_tokens] is less than [min_tokens]", token)
     return tuple(found[name] for name in dict.fromkeys((*_ENDS, *_OTHERS, *counts)) if name in found)
 
 
@@ -109,6 +108,11 @@ def most_characters(attributes: tuple[Attribute, ...]) -> int | None:
     return number_of(attributes, "max_chars")
 
 
+def least_tokens(attributes: tuple[Attribute, ...]) -> int:
+    """The number that ``min_tokens`` gives; 0 if it gives none."""
+    return number_of(attributes, "min_tokens") or 0
+
+
 def note_attributes(
     builder: GrammarBuilder,
     left: Symbol,
@@ -118,7 +122,9 @@ def note_attributes(
     body: Regular | None = None,
     end: Regular | None = None,
 ) -> None:
-    """Note what is said of a rule's texts: whether they are wanted, how drawn, how many tokens are enough.
+    """Note what is said of a rule's texts: whether they are wanted, how drawn, how many tokens they take.
+
+    A rule with :func:`least_tokens` is then written by :func:`constrain.grammar.least_tokens.write_least`.
 
     Parameters
     ----------
@@ -136,10 +142,11 @@ def note_attributes(
     named = {each.name: each.value for each in attributes}
     if "temperature" in named:
         builder.warm(left, float(str(named["temperature"])))
-    tokens = number_of(attributes, "max_tokens")
-    if tokens is not None:
-        limited = None if end is None else body
-        builder.limit_tokens(left, tokens, lambda reason: make_error(f"[max_tokens]: {reason}"), limited)
+    most, least = number_of(attributes, "max_tokens"), least_tokens(attributes)
+    if most is not None or least > 1:
+        limited = None if end is None or most is None else body
+        shown = "max_tokens" if least < 2 else "min_tokens"
+        builder.limit_tokens(left, most, lambda reason: make_error(f"[{shown}]: {reason}"), limited, least)
     wanted = (name if named["capture"] is None else str(named["capture"])[1:-1]) if "capture" in named else None
     wanted_end = str(named["stop_capture"])[1:-1] if "stop_capture" in named else None
     if wanted is not None or wanted_end is not None:

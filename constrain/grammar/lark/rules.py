@@ -16,6 +16,7 @@ from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.lark.attributes import (
+    least_tokens,
     most_characters,
     note_attributes,
     says_where_it_ends,
@@ -34,6 +35,7 @@ from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals, first_non_terminal
 from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.lark.validate import validate
+from constrain.grammar.least_tokens import write_least
 from constrain.grammar.narrowing import Hook, narrowed
 from constrain.grammar.regular import EPSILON, Regular, concat
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
@@ -213,7 +215,9 @@ class _Compiler:
         self._skip: Symbol | None = None
         self._shared = shared
         reads_as_usual = definitions.conventions.ignores_first and not definitions.conventions.ignores_once
-        self._writes_skips = is_inner or not reads_as_usual or _has_inner_grammars(definitions)
+        # What is ignored may not stand between the parts of a rule that takes so many tokens at least.
+        has_least = any(least_tokens(definition.attributes) for definition in definitions.by_name.values())
+        self._writes_skips = is_inner or not reads_as_usual or has_least or _has_inner_grammars(definitions)
         self._terminals = Terminals(definitions)
         self._symbols: dict[tuple[object, ...], Symbol] = {}
         self._todo: deque[tuple[Symbol, Definition, tuple[_Argument, ...]]] = deque()
@@ -238,9 +242,10 @@ class _Compiler:
         cut: dict[Symbol, tuple[Symbol, Definition]] = {}
         while self._todo:
             left, definition, arguments = self._todo.popleft()
-            has_end = says_where_it_ends(definition.attributes) and not _ends_with_token(definition)
+            least = least_tokens(definition.attributes)
+            has_end = least > 0 or (says_where_it_ends(definition.attributes) and not _ends_with_token(definition))
             if has_end and not self._is_cut_alone(definition):
-                self._builder.add(left, (self._spaced(self._ending(definition, left)),))
+                self._end_rule(left, definition, least)
                 continue
             self._capture(left, definition)
             if has_end:
@@ -307,19 +312,18 @@ class _Compiler:
         )
 
     def _is_cut_alone(self, definition: Definition) -> bool:
-        """Whether a rule that is made of others is over after so many characters, and has no other end."""
+        """Whether a rule is made of others, and what is said of its text is how long it is."""
         ends = [each.name for each in definition.attributes if says_where_it_ends((each,))]
-        return ends == ["max_chars"] and not self._ignored and first_non_terminal(definition) is not None
+        return ends in ([], ["max_chars"]) and not self._ignored and first_non_terminal(definition) is not None
 
     def _cut_rules(self, cut: dict[Symbol, tuple[Symbol, Definition]]) -> None:
-        """Give rules that are made of others, and are over after so many characters, their languages."""
+        """Give rules that are made of others, and of which is said how long their texts are, their languages."""
         if not cut:
             return
 
         def finish(left: Symbol, language: Regular) -> Regular:
             most = most_characters(cut[left][1].attributes)
-            assert most is not None
-            return self._cut(language, most, cut[left][1], has_first_end=False)
+            return language if most is None else self._cut(language, most, cut[left][1], has_first_end=False)
 
         def is_known(symbol: Symbol) -> bool:
             return not any(symbol in each for each in (self._shared.ending, self._narrowed, self._builder.unfolded))
@@ -330,9 +334,31 @@ class _Compiler:
             try:
                 language = rules.language(left)
             except NotRegularError as error:
-                reason = f'[max_chars]: the rule "{definition.name}" is made of others: {error}'
+                name = "max_chars" if most_characters(definition.attributes) is not None else "min_tokens"
+                reason = f'[{name}]: the rule "{definition.name}" is made of others: {error}'
                 raise definition.source.error(reason, definition.token) from None
-            self._builder.add(left, (self._builder.lexeme(language, definition.name),))
+            self._write(left, language, definition)
+
+    def _end_rule(self, left: Symbol, definition: Definition, least: int) -> None:
+        """Write a rule that is made of terminals, and of which is said where it ends or how long it is."""
+        rule = left
+        if least and self._skip is not None:
+            # What is ignored behind it is no part of it.
+            rule = self._builder.nonterminal(self._builder.name_of(left))
+            self._builder.add(left, (self._spaced(rule),))
+        symbol = self._ending(definition, rule)
+        if least:
+            self._write(rule, self._builder.lexemes()[~symbol], definition)
+        else:
+            self._builder.add(rule, (self._spaced(symbol),))
+
+    def _write(self, left: Symbol, language: Regular, definition: Definition) -> None:
+        """Give a rule its language, and the number of tokens that it takes at least."""
+
+        def make_error(reason: str) -> ConstrainError:
+            return definition.source.error(f"[min_tokens]: {reason}", definition.token)
+
+        write_least(self._builder, left, language, least_tokens(definition.attributes), make_error, definition.name)
 
     def _cut(self, language: Regular, most: int, definition: Definition, *, has_first_end: bool) -> Regular:
         found = cut_after(language, most, has_first_end=has_first_end, cuts=self._shared.cuts)

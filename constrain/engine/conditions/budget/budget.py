@@ -100,6 +100,11 @@ class Budget:
         planned = account.planned(cursor._steps)
         if planned >= 0:
             allow(out[index], planned)
+        compiled = cursor.compiled
+        if compiled.spelled_ids and compiled.accepts(cursor):
+            # The grammar may name an end token too, and what follows it there may be too long.
+            for token in compiled.vocabulary.eos_ids:
+                allow(out[index], token)
         _check_left(cursor, out, index)
         self.account = account
 

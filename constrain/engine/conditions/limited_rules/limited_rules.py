@@ -1,4 +1,4 @@
-"""Rules that are over after so many tokens: ``[max_tokens]``.
+"""Rules that take so many tokens: ``[max_tokens]`` and ``[min_tokens]``.
 
 Each token that holds a part of a limited rule counts.  Behind the last one that the rule may take, it is closed: what
 follows is what follows the rule.  Where the rule cannot end there, since no other way to read the text is left, it goes
@@ -7,9 +7,12 @@ without it then.
 
 Where a text can be read in several ways, a rule counts from the last place where it can have begun.
 
-The condition needs no mask of its own.  In the place of the state behind a token comes one that lacks what is in the
-rule (open_rules.py), and masks, steps and budgets go on from there.  The step is kept as one that closed rules, so that
-it does so again where a text is read once more.
+A rule that takes so many at least is written with gates, which its tokens open (grammar/least_tokens.py).
+
+The condition needs no mask of its own, but for the token of gates, which is left out.  In the place of the state behind
+a token comes one that lacks what is in a rule that is over (open_rules.py), or in which gates are open (gates.py), and
+masks, steps and budgets go on from there.  The step is kept as one that closed rules or opened gates, so that it does
+so again where a text is read once more.
 
 A budget goes first: where it does not suffice for what follows the rule, the rule goes on.
 """
@@ -21,13 +24,14 @@ from typing import Any, NamedTuple
 
 from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.budget.known_completions import fewest_tokens, tokens_from
+from constrain.engine.conditions.limited_rules.gates import Begun, Gates
 from constrain.engine.conditions.limited_rules.open_rules import Instance, OpenRules, RenumberedError, Steps
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, Link, Place
 from constrain.engine.parser.companions import ALWAYS_ASKS, Int64Array
 from constrain.engine.traveller import Traveller, bytes_of
-from constrain.engine.vocabulary.bitmasks import Bitmask
+from constrain.engine.vocabulary.bitmasks import Bitmask, forbid
 from constrain.errors import LimitError
 from constrain.grammar.derivatives import Automaton
 
@@ -35,6 +39,9 @@ _AT_ONCE = frozenset((0,))
 
 _MOST_FORCED = 4096
 """So many forced bytes are looked through."""
+
+_MOST_BEGINS = 256
+"""So many places a rule with gates can have begun at."""
 
 _MOST_TRIES = 8
 """So often an Earley set may get another number while a step is read."""
@@ -65,15 +72,17 @@ class _Record(NamedTuple):
     """The instances that the text may be in."""
     behind: frozenset[int]
     """The Earley sets that begin here."""
+    gated: dict[Instance, tuple[_Begin, ...]]
+    """Those with gates before them that have begun: the places where they can have, each in one place of a step."""
     before: Any
     """The record before; None at the beginning."""
 
 
 class ClosingStep:
-    """A step behind which limited rules were closed."""
+    """A step behind which limited rules were closed, or gates opened."""
 
     rules: frozenset[int]
-    """Which, by their places in :attr:`constrain.grammar.ir.GrammarIR.token_limits`."""
+    """Which were closed, by their places in :attr:`constrain.grammar.ir.GrammarIR.token_limits`."""
 
     def settle(self, compiled: GrammarTables, place: Place) -> int:
         """The state of a place whose last step is this one."""
@@ -89,7 +98,7 @@ class ClosingBytes(ClosingStep, bytes):
 
 
 class LimitedRules:
-    """The condition (conditions/protocol.py) that limited rules end in time.
+    """The condition (conditions/protocol.py) that limited rules end in time, and not before.
 
     Parameters
     ----------
@@ -98,15 +107,17 @@ class LimitedRules:
     """
 
     asks_always = True
-    note = 0
     companion: Int64Array = ALWAYS_ASKS
 
     def __init__(self, compiled: GrammarTables) -> None:
-        self._rules = compiled.kept(OpenRules)
+        self._rules, self._gates = compiled.kept(OpenRules), compiled.kept(Gates)
         self._record = _first(compiled, self._rules)
+        self.note = int(self._gates.are_there)
 
     def push(self, cursor: Walk, step: int | bytes, behind: Place, word: int) -> bool:
-        """Close what is over behind the step; it is always taken."""
+        """Close what is over behind the step, and open gates; False for a step with a gate in it."""
+        if self._gates.are_in(step):
+            return False
         compiled = cursor.compiled
         try:
             self._push(cursor, step, behind)
@@ -130,6 +141,10 @@ class LimitedRules:
                 raise RenumberedError
         then = rules.step(record.state, cursor._parent, step)
         record = _after(compiled, rules, record, then, step)
+        opening = _opened(compiled, rules, record, behind._parent)
+        if opening is not record:
+            record = opening
+            behind._parent = _marked(behind._parent, frozenset())
         closing, closed = _closed(compiled, rules, record, behind._parent)
         behind._state = record.state
         # A place, since its state may get another number while the budget is asked.
@@ -163,7 +178,7 @@ class LimitedRules:
         The caller holds the lock.
         """
         rules, compiled = self._rules, cursor.compiled
-        cut = {index for index, limit in enumerate(rules.limits) if limit.body is not None}
+        cut = {index for index, limit in enumerate(rules.limits) if limit.body is not None or limit.least > 1}
         if not cut:
             return data, True
         data = data[:_MOST_FORCED]
@@ -176,7 +191,9 @@ class LimitedRules:
         return data, True
 
     def restrict(self, cursor: Any, out: Bitmask, index: int) -> None:
-        """Nothing: the state says it all."""
+        """Leave out the token of gates; the state says all the rest."""
+        for token in self._gates.tokens:
+            forbid(out[index], token)
 
     def rewind(self, steps: int) -> None:
         """Be as after the first ``steps`` steps."""
@@ -202,10 +219,10 @@ def _first(compiled: GrammarTables, rules: OpenRules) -> _Record:
     """What is known at the beginning of a text."""
     rules.check()
     state = compiled.start_state
-    behind = rules.begins(state)
+    behind = rules.sets_of(state)
     begin = _Begin(0, 0, _AT_ONCE)
     begun = {instance: begin for earley_set in behind for instance in rules.predicted(earley_set)}
-    return _Record(rules.key, state, 0, 0, begun, behind, None)
+    return _Record(rules.key, state, 0, 0, begun, behind, {}, None)
 
 
 def _after(compiled: GrammarTables, rules: OpenRules, record: _Record, then: Steps, step: int | bytes) -> _Record:
@@ -220,15 +237,20 @@ def _after(compiled: GrammarTables, rules: OpenRules, record: _Record, then: Ste
         behind = record.behind
     end = _Begin(record.tokens + tokens, record.steps + 1, _AT_ONCE)
     begun: dict[Instance, _Begin] = {}
+    gated: dict[Instance, tuple[_Begin, ...]] = {}
+    with_gates = compiled.kept(Gates).under_way(then.state)
     for instance in rules.instances(then.state):
         _, earley_set = instance
+        skipped = then.within.get(earley_set, frozenset()) | (_AT_ONCE if earley_set in record.behind else frozenset())
+        if instance in with_gates:
+            new = (_Begin(record.tokens, record.steps, frozenset((each,))) for each in sorted(skipped))
+            gated[instance] = (*record.gated.get(instance, ()), *new)
         if earley_set in behind:
             begun[instance] = end
             continue
-        skipped = then.within.get(earley_set, frozenset()) | (_AT_ONCE if earley_set in record.behind else frozenset())
         begin = _Begin(record.tokens, record.steps, skipped)
         begun[instance] = begin if skipped else record.begun.get(instance, begin)
-    return _Record(record.key, then.state, end.steps, end.tokens, begun, behind, record)
+    return _Record(record.key, then.state, end.steps, end.tokens, begun, behind, gated, record)
 
 
 def _closed(
@@ -237,8 +259,8 @@ def _closed(
     """What is known where what is over is closed, and which rules are; the same record if none is."""
 
     def is_over(instance: Instance) -> bool:
-        begin = record.begun.get(instance)
-        return begin is not None and record.tokens - begin.tokens >= rules.limits[instance[0]].tokens
+        begin, most = record.begun.get(instance), rules.limits[instance[0]].tokens
+        return begin is not None and most is not None and record.tokens - begin.tokens >= most
 
     over = [instance for instance in record.begun if is_over(instance)]
     if not over:
@@ -247,23 +269,71 @@ def _closed(
     found, replaced = rules.closed(record.state, is_over, cut)
     if found == record.state:
         return record, frozenset()
-    begun = {}
+    begun, gated = {}, {}
     for index, earley_set in rules.instances(found):
         # Only sets that the state is in are replaced: those in which rules began are the same ones.
         olds = [old for rule, old in record.begun if rule == index and earley_set in (old, replaced.get(old))]
         # What is there and was not, begins here: it follows a rule that was cut.
         here = _Begin(record.tokens, record.steps, _AT_ONCE)
         begun[index, earley_set] = _last([record.begun[index, old] for old in olds] or [here])
+        places = tuple(dict.fromkeys(place for old in olds for place in record.gated.get((index, old), ())))
+        if places:
+            gated[index, earley_set] = places
     behind = frozenset(replaced.get(each, each) for each in record.behind)
     was = {earley_set for earley_set, _ in rules.configurations(record.state)} | set(replaced.values())
     behind |= {earley_set for earley_set, _ in rules.configurations(found)} - was
-    return record._replace(state=found, begun=begun, behind=behind), frozenset(index for index, _ in over)
+    found_record = record._replace(state=found, begun=begun, behind=behind, gated=gated)
+    return found_record, frozenset(index for index, _ in over)
 
 
 def _last(begins: list[_Begin]) -> _Begin:
     """The last of some beginnings; where they are in one step, with all places in it."""
     last = max(begin[:2] for begin in begins)
     return _Begin(*last, frozenset().union(*(begin.skipped for begin in begins if begin[:2] == last)))
+
+
+def _opened(compiled: GrammarTables, rules: OpenRules, record: _Record, link: Link | None) -> _Record:
+    """What is known where the gates are open that tokens have opened; the same record if there are none."""
+    gates = compiled.kept(Gates)
+    if not any(record.gated.values()):
+        return record
+    step = record.tokens - record.before.tokens
+    begun = {
+        instance: [
+            Begun(record.tokens - step - place.tokens, record.tokens - place.tokens, text)
+            for place in places
+            for text in _texts(compiled, record, place, link)
+        ]
+        for instance, places in record.gated.items()
+        if places
+    }
+    found = gates.opened(record.state, begun)
+    gated = {}
+    for instance, places in record.gated.items():
+        if len(places) > 1:
+            alive = [gates.is_alive(found, instance, each) for each in begun[instance]]
+            places = tuple(place for place, is_alive in zip(places, alive, strict=True) if is_alive)
+            if len(places) > _MOST_BEGINS:
+                raise LimitError(f"a rule with [min_tokens] can have begun at more than {_MOST_BEGINS} places")
+        # Behind the last gate nothing more is to be done.
+        least = gates.least(instance)
+        gated[instance] = tuple(place for place in places if record.tokens - place.tokens + 1 < least)
+    # What is there and was not, begins here: it follows a rule whose gates were all opened at once.
+    here = _Begin(record.tokens, record.steps, _AT_ONCE)
+    known = {instance: record.begun.get(instance, here) for instance in rules.instances(found)}
+    behind = record.behind | rules.sets_of(found) - rules.sets_of(record.state)
+    return record._replace(state=found, begun=known, behind=behind, gated=gated)
+
+
+def _texts(compiled: GrammarTables, record: _Record, begin: _Begin, link: Link | None) -> list[bytes]:
+    """The texts of what began in a step, one for each place in it."""
+    pieces = []
+    for _ in range(record.steps - begin.steps):
+        assert link is not None
+        pieces.append(bytes_of(compiled, link))
+        link = link[BEFORE]
+    text = b"".join(reversed(pieces))
+    return [text[skipped:] for skipped in begin.skipped]
 
 
 def _may_be_cut(
@@ -273,15 +343,8 @@ def _may_be_cut(
     body = rules.limits[instance[0]].body
     if body is None:
         return False
-    begin = record.begun[instance]
-    pieces = []
-    for _ in range(record.steps - begin.steps):
-        assert link is not None
-        pieces.append(bytes_of(compiled, link))
-        link = link[BEFORE]
-    text = b"".join(reversed(pieces))
     automaton = Automaton(body)
-    return any(automaton.matches(text[skipped:]) for skipped in begin.skipped)
+    return any(map(automaton.matches, _texts(compiled, record, record.begun[instance], link)))
 
 
 class _Read(NamedTuple):
@@ -328,7 +391,9 @@ def _follow(compiled: GrammarTables, rules: OpenRules, way: list[Link], known: _
         parent = compiled.generation, record.state, step, parent
         record = _after(compiled, rules, record, then, plain)
         if isinstance(step, ClosingStep):
-            record, _ = _closed(compiled, rules, record, parent)
+            record = _opened(compiled, rules, record, parent)
+            if step.rules:
+                record, _ = _closed(compiled, rules, record, parent)
         if record.key != (compiled.generation, compiled.tables_made):
             raise RenumberedError
     return record

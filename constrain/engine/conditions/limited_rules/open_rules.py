@@ -86,6 +86,11 @@ class OpenRules:
         if self.key != (compiled.generation, compiled.tables_made) or known > _MOST_KNOWN:
             self._renew()
 
+    def confirm(self) -> None:
+        """Raise RenumberedError if the tables are others than those that this is ready for."""
+        if self.key != (self._compiled.generation, self._compiled.tables_made):
+            raise RenumberedError
+
     # -- tables ------------------------------------------------------------------------------------
 
     def _get(self, slot: int) -> Any:
@@ -98,13 +103,13 @@ class OpenRules:
         """The pairs (Earley set, lexer state) of a state."""
         return self._pairs(t.CONFIGURATIONS, self._get(t.STATES)[state])
 
-    def _members(self, lexer_state: int) -> list[tuple[int, int]]:
+    def members(self, lexer_state: int) -> list[tuple[int, int]]:
         """The pairs (lexeme, expression) of a lexer state."""
         record = self._get(t.LEXER_STATES)[lexer_state]
         members = self._get(t.LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
         return [(lexeme, expression) for lexeme, expression in members.reshape(-1, 2).tolist()]
 
-    def _initial(self, earley_set: int) -> int:
+    def initial(self, earley_set: int) -> int:
         """The lexer state in which an Earley set begins."""
         return int(self._get(t.CORES)[self._get(t.EARLEY_SETS)[earley_set]["core"]]["initial"])
 
@@ -114,21 +119,24 @@ class OpenRules:
             self._waiting[earley_set] = waiting_items(self._compiled._tables, earley_set)
         return self._waiting[earley_set]
 
-    def _plant(self, kind: int, accepts: int, parts: Iterable[tuple[int, int]]) -> int:
+    def around(self, item: tuple[int, int]) -> frozenset[Instance]:
+        """The instances that an item (a dot, an origin) may be in."""
+        return self._around(item)[0]
+
+    def plant(self, kind: int, accepts: int, parts: Iterable[tuple[int, int]]) -> int:
+        """The number of a lexer state, an Earley set or a state that is made of pairs (parser/transplant.py)."""
         return self._with_pairs(lambda pairs: plant(self._compiled.ctx, kind, accepts, pairs), parts)
 
     def _with_pairs(self, kernel: Callable[[Any], Any], parts: Iterable[tuple[int, int]]) -> int:
         """What a kernel gives for pairs of numbers."""
-        compiled, key = self._compiled, self.key
         pairs = np.array([first << 32 | second for first, second in parts], np.int64)
 
         def attempt() -> int:
             # Making room may have given all that the pairs name other numbers.
-            if key != (compiled.generation, compiled.tables_made):
-                raise RenumberedError
+            self.confirm()
             return int(kernel(pairs))
 
-        return compiled._repeat(attempt)
+        return self._compiled._repeat(attempt)
 
     # -- instances -----------------------------------------------------------------------------------
 
@@ -171,7 +179,7 @@ class OpenRules:
             by_rule[instance[0]] = by_rule.get(instance[0], True) and is_over(instance)
         return not is_free and any(by_rule.values())
 
-    def _items_for(self, earley_set: int, lexeme: int) -> list[tuple[int, int]]:
+    def items_for(self, earley_set: int, lexeme: int) -> list[tuple[int, int]]:
         """The items that wait for a lexeme in an Earley set; none if no limited rule is made of it."""
         if self._looks_everywhere or lexeme in self._lexemes:
             return self.waiting(earley_set).get(~lexeme, [])
@@ -183,8 +191,8 @@ class OpenRules:
             found: set[Instance] = set()
             for earley_set, lexer_state in self.configurations(state):
                 items = set(self._pairs(t.EARLEY_ITEMS, self._get(t.EARLEY_SETS)[earley_set]))
-                for lexeme, _ in self._members(lexer_state):
-                    items.update(self._items_for(earley_set, lexeme))
+                for lexeme, _ in self.members(lexer_state):
+                    items.update(self.items_for(earley_set, lexeme))
                 for item in items:
                     found |= self._around(item)[0]
             self._instances[state] = frozenset(found)
@@ -192,8 +200,8 @@ class OpenRules:
 
     # -- steps -----------------------------------------------------------------------------------------
 
-    def begins(self, state: int) -> frozenset[int]:
-        """The Earley sets of a state at the beginning of a text."""
+    def sets_of(self, state: int) -> frozenset[int]:
+        """The Earley sets of a state; at the beginning of a text they begin there."""
         return frozenset(earley_set for earley_set, _ in self.configurations(state))
 
     def step(self, state: int, parent: Link | None, step: int | bytes) -> Steps:
@@ -208,7 +216,6 @@ class OpenRules:
         if known is not None:
             return known
         compiled = self._compiled
-        key = self.key
         data = bytes(step) if isinstance(step, bytes) else compiled.vocabulary.tokens[step]
         place = Traveller(compiled, state, parent)
         within: dict[int, frozenset[int]] = {}
@@ -225,8 +232,7 @@ class OpenRules:
                 place.read(data[index : index + 1])
             else:
                 place._state = then
-            if key != (compiled.generation, compiled.tables_made):
-                raise RenumberedError
+            self.confirm()
             seam = before, byte, place._state
             if seam not in self._seams:
                 self._seams[seam] = self._new_sets(*seam)
@@ -250,12 +256,16 @@ class OpenRules:
                     ended.append((earley_set, int(lexer_states[then]["accept"])))
         if not ended:
             return frozenset()
-        new = self._with_pairs(lambda pairs: set_behind_lexemes(compiled.ctx, pairs), ended)
-        at_start = {pair for pair in self.configurations(behind) if pair[1] == self._initial(pair[0])}
-        if (new, self._initial(new)) in at_start:
+        new = self.behind_lexemes(ended)
+        at_start = {pair for pair in self.configurations(behind) if pair[1] == self.initial(pair[0])}
+        if (new, self.initial(new)) in at_start:
             return frozenset((new,))
         # No lexeme begins there; or another set took its place, which depends on the text.
         return frozenset(earley_set for earley_set, _ in at_start - went_on)
+
+    def behind_lexemes(self, ended: Iterable[tuple[int, int]]) -> int:
+        """The Earley set that begins where lexemes end: for some Earley sets the lexemes, as a set of them."""
+        return self._with_pairs(lambda pairs: set_behind_lexemes(self._compiled.ctx, pairs), ended)
 
     # -- closing ---------------------------------------------------------------------------------------
 
@@ -282,17 +292,8 @@ class OpenRules:
         RenumberedError
             If making room gave Earley sets other numbers.
         """
-        record = self._get(t.STATES)[state]
-        accepts = int(record["accepts"])
-        marks = int(self._get(t.STATE_MARKS)[state])
-        replaced: dict[int, int] = {}
-        kept: list[tuple[int, int]] = []
-        for earley_set, lexer_state in self.configurations(state):
-            other = replaced.get(earley_set)
-            if other is None:
-                other = replaced[earley_set] = self._without(earley_set, is_over)
-            if other >= 0 and (lexer := self._lexer_without(earley_set, other, lexer_state, is_over)) != 0:
-                kept.append((other, lexer))
+        accepts = self.accepts(state)
+        kept, replaced = self.left(state, is_over)
         behind, ends = self._behind_all(cut, is_over)
         if not (kept or accepts or behind or ends):
             # The rule around one that is cut cannot end there.
@@ -301,9 +302,31 @@ class OpenRules:
         kept += behind
         if not kept and not accepts:
             return state, {}
-        found = self._plant(STATE, accepts, kept)
+        return self.plant_beside(state, accepts, kept), replaced
+
+    def accepts(self, state: int) -> int:
+        """1 if a text may end in a state, else 0."""
+        return int(self._get(t.STATES)[state]["accepts"])
+
+    def plant_beside(self, state: int, accepts: int, configurations: Iterable[tuple[int, int]]) -> int:
+        """The state of some configurations, with the marks of another one, in the place of which it comes."""
+        marks = int(self._get(t.STATE_MARKS)[state])
+        found = self.plant(STATE, accepts, configurations)
         self._compiled._tables.array(t.STATE_MARKS)[found] |= marks
-        return found, {old: new for old, new in replaced.items() if new >= 0}
+        return found
+
+    def left(self, state: int, is_over: Callable[[Instance], bool]) -> tuple[list[tuple[int, int]], dict[int, int]]:
+        """The configurations of a state without what is in closed instances, and the Earley sets that take the place
+        of others in them."""
+        replaced: dict[int, int] = {}
+        kept: list[tuple[int, int]] = []
+        for earley_set, lexer_state in self.configurations(state):
+            other = replaced.get(earley_set)
+            if other is None:
+                other = replaced[earley_set] = self._without(earley_set, is_over)
+            if other >= 0 and (lexer := self._lexer_without(earley_set, other, lexer_state, is_over)) != 0:
+                kept.append((other, lexer))
+        return kept, {old: new for old, new in replaced.items() if new >= 0}
 
     def _without(self, earley_set: int, is_over: Callable[[Instance], bool]) -> int:
         """An Earley set without what is in closed instances; -1 if nothing is left."""
@@ -312,15 +335,15 @@ class OpenRules:
         left = [item for item in items if not self._is_closed(item, is_over)]
         if len(left) == len(items):
             return earley_set
-        return self._plant(EARLEY_SET, int(record["accepts"]), left) if left else -1
+        return self.plant(EARLEY_SET, int(record["accepts"]), left) if left else -1
 
     def _lexer_without(self, earley_set: int, other: int, lexer_state: int, is_over: Callable[[Instance], bool]) -> int:
         """A lexer state without the lexemes of closed instances; 0 if no lexeme is left of some."""
-        members = self._members(lexer_state)
+        members = self.members(lexer_state)
         wanted = self.waiting(other)
 
         def goes_on(lexeme: int) -> bool:
-            items = self._items_for(earley_set, lexeme)
+            items = self.items_for(earley_set, lexeme)
             return not items or not all(self._is_closed(item, is_over) for item in items)
 
         left = [
@@ -330,7 +353,7 @@ class OpenRules:
         ]
         if len(left) == len(members):
             return lexer_state
-        return self._plant(LEXER_STATE, 0, left) if left else 0
+        return self.plant(LEXER_STATE, 0, left) if left else 0
 
     def _behind_all(
         self, cut: Iterable[Instance], is_over: Callable[[Instance], bool]
@@ -367,6 +390,6 @@ class OpenRules:
                     todo.append(parent)
         if not items:
             return [], accepts
-        earley_set = self._plant(EARLEY_SET, accepts, sorted(items))
-        initial = self._initial(earley_set)
+        earley_set = self.plant(EARLEY_SET, accepts, sorted(items))
+        initial = self.initial(earley_set)
         return [(earley_set, initial)] if initial else [], accepts
