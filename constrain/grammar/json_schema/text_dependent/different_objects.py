@@ -85,7 +85,9 @@ class ObjectAutomaton:
         return [
             self._with_name_alone(state, member, member.name)
             for member in self.members(state)
-            if member.name in other and not left & ~member.bit & ~self._members.open_names(member.then)
+            if member.name is not None
+            and member.name in other
+            and not left & ~member.bit & ~self._members.open_names(member.then)
         ]
 
     def _unlike(self, state: states.ObjectState) -> list[Edge]:

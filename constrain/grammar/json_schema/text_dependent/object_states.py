@@ -37,7 +37,7 @@ class Members:
         """These without a name, which they must have."""
         return Members(self._values.minus(name), self._hash ^ hash((name, self._values.get(name))))
 
-    def __contains__(self, name: object) -> bool:
+    def __contains__(self, name: str) -> bool:
         return name in self._values
 
     def __iter__(self) -> Iterator[str]:
