@@ -57,6 +57,15 @@ ITEMS: list[Any] = [
     {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False},
     {"type": "object", "properties": {"a": {"enum": [1, 2]}, "b": {"const": 1}}, "additionalProperties": False},
     {"type": "object", "properties": {"a": {}, "b": {}}, "minProperties": 1},
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"minLength": 1}}, "additionalProperties": False},
+    {
+        "type": "object",
+        "properties": {"a": {"type": "number"}, "b": {"enum": [1, 2]}},
+        "required": ["b"],
+        "additionalProperties": False,
+    },
+    {"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 1},
+    {"type": "object", "additionalProperties": {"enum": [1, 2]}, "minProperties": 1, "maxProperties": 2},
     {"anyOf": [{"type": "object", "required": ["a"]}, {"type": "object", "maxProperties": 1}, {"type": "boolean"}]},
     {"type": "object", "patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": {"const": 1}},
     {"type": "array", "uniqueItems": True},
@@ -304,6 +313,19 @@ def test_many_items_take_quadratic_time_at_most(make: Any) -> None:
     early, late = work_of_items({}, [make(index) for index in range(100, 300)], [range(20, 30), range(180, 190)])
     # Eight times as many items came before.
     assert late < 8 * early
+
+
+@pytest.mark.parametrize("kind", [{}, {"maxProperties": 100}, {"additionalProperties": {"type": "integer"}}])
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_objects_of_the_same_keys_take_quadratic_time_at_most(kind: Any, is_closed: bool) -> None:
+    keys = [f"k{index}" for index in range(60)]
+    schema = {"type": "object", **kind}
+    if is_closed:
+        schema |= {"properties": {key: {"type": "integer"} for key in keys}, "additionalProperties": False}
+    values = [dict.fromkeys(keys[:-1], 1) | {keys[-1]: index} for index in range(3)]
+    (work,) = work_of_items(schema, values, [range(2, 3)])
+    # For each key, what may take the place of each that is to come is written down; not what its value may be.
+    assert work < 60 * len(keys) ** 2
 
 
 def test_tokens_that_close_several_items() -> None:

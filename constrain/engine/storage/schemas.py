@@ -401,14 +401,16 @@ SEARCH_PLACES, search_places = _table("search places", 0, np.int32)
 SEARCH_WAYS, search_ways = _table("search records", 0, _WAY)
 TOKEN_COSTS, token_costs = _table("tokens and their costs", 0, _record("token count"))
 LEFT_OUT, left_out = _table("parts of the trie left out", 0, _record("begin end"))
-# The walk of budget/masks.py: the budget, how many tokens are noted, what those that are left out need at most; after
-# how many visits to give up, and how many there were; whether parts may be left out, and from which depth on a lexeme
-# has ended; the part of the trie in which the text decides; and what finishing takes behind the last lexeme asked for.
+# The walk of budget/masks.py: the budget, and that where the text decides; how many tokens are noted, what those that
+# are left out need at most; after how many visits to give up, and how many there were; whether parts may be left out,
+# and from which depth on a lexeme has ended; the part of the trie in which the text decides; and what finishing takes
+# behind the last lexeme asked for.
 COST_WALK, cost_walk = _table(
     "walk for costs",
     1,
     _record(
-        "budget count needed patience visited may_skip ended open_node open_end earley_set lexeme behind", np.int64
+        "budget open_budget count needed patience visited may_skip ended open_node open_end earley_set lexeme behind",
+        np.int64,
     ),
 )
 PATH_HEAP, path_heap = _table("token search heap", 0, np.int64)

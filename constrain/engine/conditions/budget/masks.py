@@ -51,7 +51,10 @@ _ANY_NUMBER = 1 << 40
 _NOWHERE = 1 << 30
 
 ALL, CROSSINGS_ONLY = -1, -2
-"""Instead of a budget, for :func:`cost_tokens`: leave nothing out; leave out all that stays within the lexemes."""
+"""Instead of a budget, for :func:`cost_tokens`: leave nothing out; leave out all that stays within the lexemes.
+
+From CROSSINGS_ONLY the budget is taken that decides about tokens that depend on the text.
+"""
 
 
 @njit_inner(RESULT2)
@@ -209,10 +212,12 @@ def _visit(ctx, node, there):
             bound = _least(ctx, there)
             if bound < 0:
                 return bound
-            if bound > walk.budget:
+            if bound > walk.open_budget:
                 status = _leave_open(ctx, walk.open_node)
                 return status if status < 0 else walk.open_end - node
             walk.needed = max(walk.needed, bound)
+            if walk.budget < 0:
+                walk.count = note_token(ctx, token, bound, walk.count)
     elif token >= 0:
         status = _note_state(ctx, token, there)
         if status < 0:
@@ -309,7 +314,8 @@ def begin_listing(ctx, budget):
     for i in range(ctx[N_WORDS]):
         seen[i] = 0
     walk = t.cost_walk(ctx)[0]
-    walk.budget, walk.count, walk.needed, walk.patience, walk.earley_set = budget, 0, -1, _ANY_NUMBER, -1
+    walk.budget, walk.open_budget, walk.count, walk.needed = budget, budget, 0, -1
+    walk.patience, walk.earley_set = _ANY_NUMBER, -1
     return int64(0)
 
 
@@ -343,9 +349,11 @@ def cost_tokens(ctx, state, most, needed):
     state : int
         Its lexer masks are made here if they are not known.
     most : int
-        How many there may be; tokens that surely need no more can be left out.  Or ALL, or CROSSINGS_ONLY.
+        How many there may be; tokens that surely need no more can be left out.  Or ALL, or CROSSINGS_ONLY less a
+        budget: tokens that depend on the text and surely need no more than that are noted with what is sure.
     needed : int64[1]
-        Output: the most that a token that was left out needs, or -1 if none was left out.
+        Output: the most that a token that was left out needs, or one of which no more is known than what is sure; or
+        -1 if there is none.
 
     Returns
     -------
@@ -371,8 +379,11 @@ def cost_tokens(ctx, state, most, needed):
     if bound < 0:
         return bound
     walk = t.cost_walk(ctx)[0]
-    if bound <= most or most == CROSSINGS_ONLY:
-        walk.needed = bound
+    if bound <= most or most <= CROSSINGS_ONLY:
+        if most >= 0:
+            walk.needed = bound
+        else:
+            walk.open_budget = CROSSINGS_ONLY - most
         status = _leave_out(ctx, int64(0), len(t.trie_nodes(ctx)))
     else:
         if most >= 0 and t.states(ctx)[state].count == 1:

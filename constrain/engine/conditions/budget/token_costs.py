@@ -159,7 +159,7 @@ class TokenCosts:
         count = IN_GROUPS if is_known else compiled.run_at(place, cost_tokens, most, self._needed)
         if count == IN_GROUPS:
             # Too many are near the limit: everything is looked at, for as many budgets as there are tokens to come.
-            new = self._by_groups(compiled, place)
+            new = self._by_groups(compiled, place, most)
             if new is not None:
                 return new
             count = compiled.run_at(place, cost_tokens, ALL, self._needed)
@@ -173,7 +173,7 @@ class TokenCosts:
         ample = 2 * new.highest + ROOM_FOR_KEYS
         return ample if self.scarce_keys is None else max(ample, self.scarce_keys.ample(compiled, new.highest))
 
-    def _by_groups(self, compiled: GrammarTables, place: Place) -> StateCosts | None:
+    def _by_groups(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts | None:
         """The costs of the tokens of a state by the lexer states that they lead to; None if that cannot be done."""
         tables = compiled._tables
         lexer_state = compiled.only_lexer_state(place)
@@ -199,13 +199,14 @@ class TokenCosts:
                 return None
             link = compiled.generation, place._state, token, place._parent
             ends[group] = tokens_from(compiled, Traveller(compiled, unpack(result)[0], link))
-        count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY, self._needed)
+        count = compiled.run_at(place, cost_tokens, CROSSINGS_ONLY - max(most, 0), self._needed)
         crossing = tables.array(TOKEN_COSTS)[:count]
         usual = int(ends[usual_group]) if len(ends) else 0
         listed = np.concatenate((tokens, crossing["token"]))
         counts = np.concatenate((ends[groups], crossing["count"]))
         others = counts != usual
-        return StateCosts(listed[others], counts[others], usual, 0, tables.get(OPEN_NODES).tolist())
+        valid_from = max(int(self._needed[0]), 0)
+        return StateCosts(listed[others], counts[others], usual, valid_from, tables.get(OPEN_NODES).tolist())
 
     def decide_open(
         self, compiled: GrammarTables, place: Place, nodes: list[int], most: int, out: Bitmask, index: int

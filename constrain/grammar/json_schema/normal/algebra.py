@@ -9,7 +9,7 @@ from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, some
 from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.complement import complement_node
-from constrain.grammar.json_schema.normal.intersect import Probe, intersect_nodes, is_any, member
+from constrain.grammar.json_schema.normal.intersect import Probe, are_apart, intersect_nodes, is_any, member
 from constrain.limits import spend
 
 # Each anyOf that stands beside another multiplies the nodes.
@@ -195,7 +195,7 @@ def subtract(
     for node in left.nodes:
         others = kinds.get(node.kind, ())
         budget.spend(len(others), pointer)
-        if all(isinstance(intersect_nodes(node, other, budget.probe), n.Conflict) for other in others):
+        if all(are_apart(node, other, budget.probe) for other in others):
             untouched.append(node)
         else:
             touched.append(node)
@@ -237,7 +237,7 @@ def complement(normal: n.Normal, pointer: str, budget: Budget) -> n.Normal:
 
 def _subtract_node(node: n.Node, other: n.Node, pointer: str, budget: Budget) -> list[n.Node]:
     budget.spend(_cost(node, other), pointer)
-    if isinstance(intersect_nodes(node, other, budget.probe), n.Conflict):
+    if are_apart(node, other, budget.probe):
         return [node]
     found = []
     for part in complement_node(other, budget.refuse, budget.is_choice):

@@ -6,8 +6,8 @@ those: a state is one of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from constrain.errors import LimitError
 from constrain.grammar import utf8
@@ -171,10 +171,13 @@ class _Combination:
         self._text = text = _complements_inside(text)
         self._bytes = bytes([alike[0] for alike in self._classes])
         self._places: dict[Text, int] = {}
+        common = sorted((each for each in self._classes if each[0] < 0x80), key=len, reverse=True)
+        self._common = common[:_COMMON_CLASSES]
         # The first one sees to it that everything is UTF-8, complements as well.
         self._automata = [_any_text]
         # Most states are reached by strings of many lengths.
         self._after: dict[_State, list[tuple[_State, int]]] = {}
+        self._after_common: dict[_State, list[tuple[_State, int]]] = {}
         self._is_end: dict[_State, bool] = {}
         self._add(text)
         self.start: _State = (0,) * len(self._automata)
@@ -259,17 +262,21 @@ class _Combination:
     def _is_alive(self, state: _State) -> bool:
         return _DEAD not in state and all(self._goes_on(text, state) for text in self._choices)
 
-    def _successors_by(self, classes: Sequence[bytes], state: _State) -> Iterator[tuple[_State, int]]:
-        """The same by some classes of bytes only."""
-        for alike in classes:
-            byte = alike[0]
-            first = self._automata[0].step(state[0], byte)
-            if self._automata[0].is_dead(first):
-                continue
-            pairs = zip(self._automata, state, strict=True)
-            then = tuple([automaton.step(each, byte) for automaton, each in pairs])
-            if self._goes_on(self._text, then):
-                yield then, len(alike)
+    def _successors_by_common(self, state: _State) -> list[tuple[_State, int]]:
+        """The same by common bytes only."""
+        known = self._after_common.get(state)
+        if known is None:
+            known = self._after_common[state] = []
+            for alike in self._common:
+                byte = alike[0]
+                first = self._automata[0].step(state[0], byte)
+                if self._automata[0].is_dead(first):
+                    continue
+                pairs = zip(self._automata, state, strict=True)
+                then = tuple([automaton.step(each, byte) for automaton, each in pairs])
+                if self._goes_on(self._text, then):
+                    known.append((then, len(alike)))
+        return known
 
     def path(self, beginning: str) -> list[_State]:
         """The states to the end of a beginning."""
@@ -302,8 +309,7 @@ class _Combination:
 
     def has_many(self, state: _State, most: int, limit: int) -> bool:
         """Whether ``most`` strings go on from a state by common bytes; False if ``limit`` steps do not tell."""
-        common = sorted((each for each in self._classes if each[0] < 0x80), key=len, reverse=True)[:_COMMON_CLASSES]
-        return _count(state, most, limit, len(common), self._ends, partial(self._successors_by, common)) == most
+        return _count(state, most, limit, len(self._common), self._ends, self._successors_by_common) == most
 
     def runs_short(self, limit: int) -> bool:
         """Whether some beginning is the end of a string and of nothing longer; True if ``limit`` steps do not tell."""

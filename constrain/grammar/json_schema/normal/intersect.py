@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from typing import NamedTuple
 
 from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.multiples import is_multiple
@@ -32,6 +33,15 @@ def intersect_nodes(left: n.Node, right: n.Node, probe: Probe) -> n.Node | n.Con
     if isinstance(left, n.NullNode) and isinstance(right, n.NullNode):
         return left
     return n.Conflict(f"a {left.kind} (at {left.pointer}) is not a {right.kind} (at {right.pointer})", right.pointer)
+
+
+def are_apart(left: n.Node, right: n.Node, probe: Probe) -> bool:
+    """Whether two nodes certainly have nothing in common, without the node of what they have."""
+    if isinstance(left, n.ObjectNode) and isinstance(right, n.ObjectNode) and not left.some and not right.some:
+        if (is_any(left) and right.constant is not None) or (is_any(right) and left.constant is not None):
+            return False
+        return isinstance(_frame(left, right, probe), n.Conflict)
+    return isinstance(intersect_nodes(left, right, probe), n.Conflict)
 
 
 def _booleans(left: n.BooleanNode, right: n.BooleanNode) -> n.Node | n.Conflict:
@@ -305,22 +315,40 @@ def element(node: n.ArrayNode, index: int) -> Handle:
     return node.prefix[index] if index < len(node.prefix) else node.items
 
 
-def _objects(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> n.Node | n.Conflict:
-    if is_any(left) and right.constant is not None:
-        return right
-    if is_any(right) and left.constant is not None:
-        return left
+class _Frame(NamedTuple):
+    """What two objects have in common but for the members that need not be there."""
+
+    low: n.Count | None
+    high: n.Count | None
+    required: dict[str, str]
+    bound: dict[str, Handle]
+    """The schemas of members that are required and have one of their own on either side."""
+
+
+def _frame(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> _Frame | n.Conflict:
     low, high = most(left.low, right.low), least(left.high, right.high)
     conflict = count_conflict(low, high)
     if conflict is not None:
         return conflict
     required = {**left.required, **right.required, **left.required} if right.required else left.required
-    # First what may be a conflict: of two objects that are told apart by a member most of the rest is not looked at.
     bound = _required_members(left, right, required, probe)
     if isinstance(bound, n.Conflict):
         return bound
     if high is not None and len(required) > high.value:
         return n.Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
+    return _Frame(low, high, required, bound)
+
+
+def _objects(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> n.Node | n.Conflict:
+    if is_any(left) and right.constant is not None:
+        return right
+    if is_any(right) and left.constant is not None:
+        return left
+    # First what may be a conflict: of two objects that are told apart by a member most of the rest is not looked at.
+    frame = _frame(left, right, probe)
+    if isinstance(frame, n.Conflict):
+        return frame
+    low, high, required, bound = frame
     properties = _properties(left, right, bound)
     additional = conjunction(left.additional, right.additional)
     some = _both_rules(left.some, right.some)

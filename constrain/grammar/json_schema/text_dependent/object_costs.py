@@ -35,7 +35,7 @@ class Member(NamedTuple):
 
     def named(self, name: str) -> Member:
         """The member with a key that others have."""
-        return Member(name, 0, self.handle, self.then._replace(keys=self.then.keys.plus(name)))
+        return Member(name, 0, self.handle, self.then)
 
 
 Way = tuple[Right, states.ObjectState]
@@ -60,6 +60,9 @@ class Ways(Protocol):
     def with_member(self, state: states.ObjectState, member: Member) -> list[Edge]:
         """The ways to go on with a member."""
 
+    def with_value(self, place: states.BehindName) -> list[Edge]:
+        """The ways to go on behind a name."""
+
 
 class ObjectCosts:
     """For the objects of one node, given what symbols cost.
@@ -78,22 +81,25 @@ class ObjectCosts:
         # Of objects that no others matter for, the states without others.
         self._least: dict[states.ObjectState, int] = {}
 
-    def least(self, state: states.ObjectState | states.BehindKey | states.AheadOfKey) -> int:
+    def least(self, state: states.State) -> int:
         """What it costs to come to an end that is none of the others: with the first member that they do not have.
 
         If there is none, or others have what is required, with their members as far as need be.
         """
+        if isinstance(state, states.BehindName):
+            ways = self._ways.with_value(state)
+            return min([self.costs.right(right) + self.least(edge) for right, edge, _ in ways], default=NEVER)
         if not isinstance(state, states.ObjectState):
             return self._prices.value(state.handle) + self._of_any(state.then)
         if not state.others and not state.is_same:
             return self._of_any(state)
-        ways: dict[states.ObjectState, tuple[int, list[Way]]] = {}
+        found: dict[states.ObjectState, tuple[int, list[Way]]] = {}
         todo = [state]
         while todo:
             here = todo[-1]
-            if here not in ways:
-                ways[here] = self._like_one(here) if here.is_same else self._cheapest(here)
-            least, like = ways[here]
+            if here not in found:
+                found[here] = self._like_one(here) if here.is_same else self._cheapest(here)
+            least, like = found[here]
             missing = [edge for _, edge in like if edge not in self._least]
             if missing:
                 todo += missing

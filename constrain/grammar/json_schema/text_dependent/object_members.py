@@ -86,13 +86,13 @@ class ObjectMembers:
         free = self.possible & ~state.used
         return free if self.any_order else free & ~((1 << (state.last + 1)) - 1)
 
-    def has_enough(self, state: ObjectState) -> bool:
-        """Whether there are enough members for an object that has come to a state, whatever others have."""
+    def has_enough(self, state: ObjectState, further: int = 0) -> bool:
+        """Whether an object that has come to a state can have what is required, and so many ``further`` members."""
         free = self.open_names(state)
         missing = self.required & ~state.used
         if missing & ~free:
             return False
-        return self.high is None or state.size + missing.bit_count() <= self.high
+        return self.high is None or state.size + missing.bit_count() + further <= self.high
 
     def can_have_low(self, state: ObjectState) -> bool:
         """Whether an object that is like no others can have as many members as it must."""

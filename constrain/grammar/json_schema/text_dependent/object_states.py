@@ -37,6 +37,9 @@ class Members:
         """These without a name, which they must have."""
         return Members(self._values.minus(name), self._hash ^ hash((name, self._values.get(name))))
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
@@ -75,6 +78,17 @@ class ObjectState(NamedTuple):
     is_empty: bool
 
 
+class BehindName(NamedTuple):
+    """Behind a key that others may have: what its value may be is only worked out where a text comes to it."""
+
+    name: str
+    handle: Handle
+    others: Others
+    """Before the member."""
+    then: ObjectState
+    """Behind the value, but for what is left of the others."""
+
+
 class BehindKey(NamedTuple):
     """Behind a key of a class where keys run out."""
 
@@ -91,3 +105,6 @@ class AheadOfKey(NamedTuple):
     handle: Handle
     is_ahead: bool = True
     """Tuples of as many fields that are equal would be one state."""
+
+
+State = ObjectState | BehindName | BehindKey | AheadOfKey
