@@ -21,7 +21,7 @@ from typing import TypeAlias, TypedDict
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
-from constrain.grammar.regular import Regular, concat, literal, repeat, union
+from constrain.grammar.regular import Regular, concat, literal, nested_counts, repeat, union
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import ANY_CHAR, encode, negate, normalize
 from constrain.limits import spend
@@ -54,11 +54,14 @@ class Text:
         Depth of the language's tree.
     chars : int
         Characters after repetitions are written out, roughly: the size of an automaton for it.
+    repeated : tuple of Text, int and int or None, optional
+        What it repeats, and how often, if it is a repetition.
     """
 
     language: Regular
     depth: int = 1
     chars: int = 1
+    repeated: tuple[Text, int, int | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -291,9 +294,11 @@ class GbnfReader:
             self._skip_space(newlines=nested or not self.lines_end_rules)
             return
         if isinstance(item, Text):
+            item, low, high = _counted_once(item, low, high)
             chars = item.chars * max(low if high is None else high, 1)
             if item.depth < _MAX_DEPTH and chars <= _MAX_CHARS:
-                group.items[-1] = Text(repeat(item.language, low, high), item.depth + 1, chars)
+                language = repeat(item.language, low, high)
+                group.items[-1] = Text(language, item.depth + 1, chars, (item, low, high) if high != 0 else None)
                 self._skip_space(newlines=nested or not self.lines_end_rules)
                 return
         group.items[-1] = self._builder.repeat(self._to_symbol(item), low, high)
@@ -492,6 +497,12 @@ def _late_error(text: str, defined_at: dict[str, int], reason: str, place: str) 
     if place not in defined_at:
         return GrammarError(f"{place}: {reason}" if place else reason)
     return _error(text, f'the rule "{place}": {reason}', defined_at[place])
+
+
+def _counted_once(item: Text, low: int, high: int | None) -> tuple[Text, int, int | None]:
+    """What is repeated, and how often, if the repetition of a repetition is one repetition."""
+    counts = nested_counts(*item.repeated[1:], low, high) if item.repeated and high != 0 else None
+    return (item.repeated[0], *counts) if item.repeated and counts else (item, low, high)
 
 
 def _joined(texts: Sequence[Text], language: Regular) -> Text | None:
