@@ -60,6 +60,8 @@ _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 # An escape, a set, or a character.
 _UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_DOTTED_NAME = re.compile(r"\.+[A-Za-z0-9_-]")
+_HEX_DIGITS = re.compile("[0-9A-Fa-f]+")
 _INTEGER = re.compile(r"\d{1,9}(?![\w.])")
 # What stands in a JSON string as it is.
 _PLAIN = encode(negate(normalize([(0, 0x1F), (ord('"'), ord('"')), (ord("\\"), ord("\\"))])))
@@ -153,6 +155,24 @@ class _EbnfReader(GbnfReader):
 
     def _ends_here(self) -> bool:
         return _RULE_BEGINS.match(self._text, self._at) is not None
+
+    def _name_begins_with_dot(self) -> bool:
+        return _DOTTED_NAME.match(self._text, self._at) is not None
+
+    def _hex_digits(self, kind: str) -> int:
+        r"""As in XGrammar, ``\x`` takes all digits that follow, and one is enough; most mean two."""
+        if kind != "x":
+            return super()._hex_digits(kind)
+        digits = _HEX_DIGITS.match(self._text, self._at)
+        if digits is None:
+            return 1
+        if len(digits[0]) > 2:
+            line, column = self._place(self._at - 2)
+            self._builder.warnings.append(
+                f"line {line}, column {column}: \\x{digits[0][:8]} is one character, as in XGrammar; write "
+                f"\\u00{digits[0][:2]} where only two digits are meant"
+            )
+        return len(digits[0])
 
     def _read_attributes(self) -> None:
         self._attributes = self._excludes = ()

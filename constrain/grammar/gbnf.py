@@ -181,7 +181,7 @@ class GbnfReader:
         if self._at < len(self._text) and not over:
             raise self._unexpected('a literal, "[", "(", ".", a rule name, a repetition, "|" or the end of the line')
         self._skip_space(newlines=True)
-        if self._peek() and self._peek() in '|"[(.*+?{<!':
+        if self.lines_end_rules and self._peek() and self._peek() in '|"[(.*+?{<!':
             raise self._error('a rule goes on in the next line only after "|" or inside parentheses', self._at)
 
     def _read_attributes(self) -> None:
@@ -195,6 +195,10 @@ class GbnfReader:
 
     def _ends_here(self) -> bool:
         """Whether another rule begins here, where rules do not end with their line."""
+        return False
+
+    def _name_begins_with_dot(self) -> bool:
+        """Whether the dot that is next is the first character of a name."""
         return False
 
     def _look_ahead(self) -> bool:
@@ -241,7 +245,7 @@ class GbnfReader:
                 item = self._literal()
             elif char == "[":
                 item = self._class()
-            elif char == ".":
+            elif char == "." and not self._name_begins_with_dot():
                 item = Text(ANY_CHAR)
                 self._at += 1
             elif char in self.names and not (char and len(groups) == 1 and self._ends_here()):
@@ -411,15 +415,21 @@ class GbnfReader:
             return self.escapes[kind]
         if kind not in _HEX_ESCAPES:
             raise self._error(f"unknown escape {chr(92)}{kind}", self._at - 2)
-        count = _HEX_ESCAPES[kind]
+        count = self._hex_digits(kind)
         digits = self._text[self._at : self._at + count]
         if len(digits) < count or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
-            raise self._error(f"\\{kind} must be followed by {count} hexadecimal digits", self._at - 2)
+            raise self._error(
+                f"\\{kind} must be followed by {count} hexadecimal digit{'s' * (count > 1)}", self._at - 2
+            )
         point = int(digits, 16)
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-            raise self._error(f"\\{kind}{digits} is not a character", self._at - 2)
+            raise self._error(f"\\{kind}{digits[:8]} is not a character", self._at - 2)
         self._at += count
         return chr(point)
+
+    def _hex_digits(self, kind: str) -> int:
+        """How many hexadecimal digits an escape takes; the reader is at the first."""
+        return _HEX_ESCAPES[kind]
 
     # -- the text --------------------------------------------------------------------------------
 

@@ -55,6 +55,29 @@ def test_escapes() -> None:
     assert language(r'root ::= "\/" [\-\]] "\?\x41\0"', "/-]?A\0", 5) == {"/-?A\0", "/]?A\0"}
 
 
+def test_an_escape_by_x_takes_all_digits_that_follow() -> None:
+    """As XGrammar reads them."""
+    grammar = Grammar.from_ebnf(r'root ::= "\x7g" [\x0041-\x44] "\x1F389g"')
+    matcher = Matcher(COMPILER.compile(grammar))
+    assert matcher.accept_bytes("\x07gC🎉g".encode())
+    assert matcher.is_accepting()
+    assert [warning.split(" ", 4)[:4] for warning in grammar.warnings] == [
+        ["line", "1,", "column", "18:"],
+        ["line", "1,", "column", "32:"],
+    ]
+    for text in (r'root ::= "\xg"', r'root ::= "\x110000"', r'root ::= "\xD800"'):
+        with pytest.raises(GrammarError, match="line 1, column 11: "):
+            Grammar.from_ebnf(text)
+
+
+def test_names_may_begin_with_a_dot() -> None:
+    """They were read as any character and a name."""
+    text = 'a ::= "a"\n.b ::= "b"\n..c ::= "c"\nroot ::= a .b "x"? ..c | . ..'
+    assert language(text, "abcx", 4) == {"abc", "abxc"} | {
+        "".join(word) for word in itertools.product("abcx", repeat=3)
+    }
+
+
 def test_any_character_and_no_most() -> None:
     assert language('root ::= [^] "a"{1, -1}', "a\n", 3) == {"aa", "\na", "aaa", "\naa"}
     for text in ("root ::= []", 'root ::= "a"{1,-2}', 'root ::= "a"{-1}'):
