@@ -36,7 +36,7 @@ from constrain.grammar.lark.attributes import (
     says_where_it_ends,
 )
 from constrain.grammar.lark.first_ends import first_ends
-from constrain.grammar.lark.max_chars import cut_after
+from constrain.grammar.lark.max_chars import UNLIMITED
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.least_tokens import write_least
@@ -46,7 +46,7 @@ from constrain.grammar.regular import Regular, byte_set, complement, concat, int
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.substrings import occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import ALL, CodePoints, encode, negate, normalize
+from constrain.grammar.utf8 import ALL, ANY_CHAR, CodePoints, encode, negate, normalize
 
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
@@ -62,6 +62,8 @@ _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 # An escape, a set, or a character.
 _UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_DOTTED_NAME = re.compile(r"\.+[A-Za-z0-9_-]")
+_HEX_DIGITS = re.compile("[0-9A-Fa-f]+")
 _INTEGER = re.compile(r"\d{1,9}(?![\w.])")
 # What stands in a JSON string as it is.
 _PLAIN = encode(negate(normalize([(0, 0x1F), (ord('"'), ord('"')), (ord("\\"), ord("\\"))])))
@@ -149,12 +151,29 @@ class _EbnfReader(GbnfReader):
         self._attributes: tuple[Attribute, ...] = ()
         self._excludes: tuple[str, ...] = ()
         self._ended_rules: dict[Symbol, tuple[Symbol, _Ended]] = {}
-        self._cuts: dict[Regular, Regular] = {}
 
     # -- rules -----------------------------------------------------------------------------------
 
     def _ends_here(self) -> bool:
         return _RULE_BEGINS.match(self._text, self._at) is not None
+
+    def _name_begins_with_dot(self) -> bool:
+        return _DOTTED_NAME.match(self._text, self._at) is not None
+
+    def _hex_digits(self, kind: str) -> int:
+        r"""As in XGrammar, ``\x`` takes all digits that follow, and one is enough; most mean two."""
+        if kind != "x":
+            return super()._hex_digits(kind)
+        digits = _HEX_DIGITS.match(self._text, self._at)
+        if digits is None:
+            return 1
+        if len(digits[0]) > 2:
+            line, column = self._place(self._at - 2)
+            self._builder.warnings.append(
+                f"line {line}, column {column}: \\x{digits[0][:8]} is one character, as in XGrammar; write "
+                f"\\u00{digits[0][:2]} where only two digits are meant"
+            )
+        return len(digits[0])
 
     def _read_attributes(self) -> None:
         self._attributes = self._excludes = ()
@@ -209,16 +228,14 @@ class _EbnfReader(GbnfReader):
 
     def _ended(self, rule: _Ended, language: Regular) -> Regular:
         """The language of a rule with attributes that say where it ends, or what it does not hold."""
-        most = most_characters(rule.attributes)
-        ended: Regular | None = language
-        if most is not None:
-            ended = cut_after(language, most, has_first_end=rule.is_lazy, cuts=self._cuts)
-        elif rule.is_lazy:
-            ended = first_ends(language)
-        if ended is None:
-            raise self._error("[max_chars]: look-around and json_string in a rule are not supported", rule.at)
+        ended = first_ends(language) if rule.is_lazy else language
         if rule.excludes:
             ended = intersect(ended, complement(occurs_in(rule.excludes)))
+        most = most_characters(rule.attributes)
+        if most is not None and most < UNLIMITED:
+            # As in XGrammar, a rule that cannot end behind its last character goes on until it can.
+            late = first_ends(intersect(ended, repeat(ANY_CHAR, most)))
+            ended = union(intersect(ended, repeat(ANY_CHAR, 0, most - 1)), late) if most else late
         return intersect(ended, _strings_of(rule.attributes)) if rule.has_length else ended
 
     def _before_finishing(self) -> None:

@@ -21,7 +21,7 @@ from typing import TypeAlias, TypedDict
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
-from constrain.grammar.regular import Regular, concat, literal, repeat, union
+from constrain.grammar.regular import Regular, concat, literal, nested_counts, repeat, union
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import ANY_CHAR, encode, negate, normalize
 from constrain.limits import spend
@@ -54,11 +54,14 @@ class Text:
         Depth of the language's tree.
     chars : int
         Characters after repetitions are written out, roughly: the size of an automaton for it.
+    repeated : tuple of Text, int and int or None, optional
+        What it repeats, and how often, if it is a repetition.
     """
 
     language: Regular
     depth: int = 1
     chars: int = 1
+    repeated: tuple[Text, int, int | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ class GbnfReader:
         if self._at < len(self._text) and not over:
             raise self._unexpected('a literal, "[", "(", ".", a rule name, a repetition, "|" or the end of the line')
         self._skip_space(newlines=True)
-        if self._peek() and self._peek() in '|"[(.*+?{<!':
+        if self.lines_end_rules and self._peek() and self._peek() in '|"[(.*+?{<!':
             raise self._error('a rule goes on in the next line only after "|" or inside parentheses', self._at)
 
     def _read_attributes(self) -> None:
@@ -192,6 +195,10 @@ class GbnfReader:
 
     def _ends_here(self) -> bool:
         """Whether another rule begins here, where rules do not end with their line."""
+        return False
+
+    def _name_begins_with_dot(self) -> bool:
+        """Whether the dot that is next is the first character of a name."""
         return False
 
     def _look_ahead(self) -> bool:
@@ -238,7 +245,7 @@ class GbnfReader:
                 item = self._literal()
             elif char == "[":
                 item = self._class()
-            elif char == ".":
+            elif char == "." and not self._name_begins_with_dot():
                 item = Text(ANY_CHAR)
                 self._at += 1
             elif char in self.names and not (char and len(groups) == 1 and self._ends_here()):
@@ -291,9 +298,11 @@ class GbnfReader:
             self._skip_space(newlines=nested or not self.lines_end_rules)
             return
         if isinstance(item, Text):
+            item, low, high = _counted_once(item, low, high)
             chars = item.chars * max(low if high is None else high, 1)
             if item.depth < _MAX_DEPTH and chars <= _MAX_CHARS:
-                group.items[-1] = Text(repeat(item.language, low, high), item.depth + 1, chars)
+                language = repeat(item.language, low, high)
+                group.items[-1] = Text(language, item.depth + 1, chars, (item, low, high) if high != 0 else None)
                 self._skip_space(newlines=nested or not self.lines_end_rules)
                 return
         group.items[-1] = self._builder.repeat(self._to_symbol(item), low, high)
@@ -406,15 +415,21 @@ class GbnfReader:
             return self.escapes[kind]
         if kind not in _HEX_ESCAPES:
             raise self._error(f"unknown escape {chr(92)}{kind}", self._at - 2)
-        count = _HEX_ESCAPES[kind]
+        count = self._hex_digits(kind)
         digits = self._text[self._at : self._at + count]
         if len(digits) < count or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
-            raise self._error(f"\\{kind} must be followed by {count} hexadecimal digits", self._at - 2)
+            raise self._error(
+                f"\\{kind} must be followed by {count} hexadecimal digit{'s' * (count > 1)}", self._at - 2
+            )
         point = int(digits, 16)
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-            raise self._error(f"\\{kind}{digits} is not a character", self._at - 2)
+            raise self._error(f"\\{kind}{digits[:8]} is not a character", self._at - 2)
         self._at += count
         return chr(point)
+
+    def _hex_digits(self, kind: str) -> int:
+        """How many hexadecimal digits an escape takes; the reader is at the first."""
+        return _HEX_ESCAPES[kind]
 
     # -- the text --------------------------------------------------------------------------------
 
@@ -492,6 +507,12 @@ def _late_error(text: str, defined_at: dict[str, int], reason: str, place: str) 
     if place not in defined_at:
         return GrammarError(f"{place}: {reason}" if place else reason)
     return _error(text, f'the rule "{place}": {reason}', defined_at[place])
+
+
+def _counted_once(item: Text, low: int, high: int | None) -> tuple[Text, int, int | None]:
+    """What is repeated, and how often, if the repetition of a repetition is one repetition."""
+    counts = nested_counts(*item.repeated[1:], low, high) if item.repeated and high != 0 else None
+    return (item.repeated[0], *counts) if item.repeated and counts else (item, low, high)
 
 
 def _joined(texts: Sequence[Text], language: Regular) -> Text | None:

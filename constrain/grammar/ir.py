@@ -20,7 +20,7 @@ from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.captures import CaptureRule
 from constrain.grammar.events import EventReader
 from constrain.grammar.parse_table import ParseTable
-from constrain.grammar.regular import Regular
+from constrain.grammar.regular import Regular, nested_counts
 from constrain.grammar.token_limits import Limited, TokenLimit, separate
 from constrain.grammar.words import Describer, by_name
 from constrain.limits import spend
@@ -301,6 +301,8 @@ class GrammarBuilder:
         self._names: list[str] = []
         self._productions: list[tuple[int, tuple[Symbol, ...]]] = []
         self._derived: dict[tuple[object, ...], Symbol] = {}
+        # What each symbol that repeat() has made repeats, and how often.
+        self._repeated: dict[Symbol, tuple[Symbol, int, int | None]] = {}
         self.warnings: list[str] = []
         self._distinct_keys: set[Symbol] = set()
         self.needs_distinct_keys = False
@@ -498,6 +500,17 @@ class GrammarBuilder:
         """
         if low < 0 or (high is not None and high < low):
             raise ValueError(f"bad repetition bounds {low}..{high}")
+        if high == 0 or (low == 1 and high == 1):
+            return symbol if high else self.choice([()])
+        nested = self._repeated.get(symbol)
+        counts = nested_counts(*nested[1:], low, high) if nested else None
+        if nested and counts:
+            symbol, (low, high) = nested[0], counts
+        repeated = self._repeat(symbol, low, high)
+        self._repeated[repeated] = symbol, low, high
+        return repeated
+
+    def _repeat(self, symbol: Symbol, low: int, high: int | None) -> Symbol:
         if high is None:
             if low == 0:
                 return self.star(symbol)

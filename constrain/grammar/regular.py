@@ -366,6 +366,10 @@ def counted(language: Regular, item: Regular, low: int, high: int | None) -> Reg
     return Intersect(both.parts, fits=True) if isinstance(both, Intersect) else both
 
 
+_MAX_JOINED_COUNT = 1_000_000
+"""Nested counts are not made one count above this: the engine's counters are int32."""
+
+
 def repeat(item: Regular, low: int = 0, high: int | None = None) -> Regular:
     """``item`` from ``low`` to ``high`` times (``high=None``: any number)."""
     if high is not None and high < low:
@@ -376,7 +380,27 @@ def repeat(item: Regular, low: int = 0, high: int | None = None) -> Regular:
         return EPSILON if low == 0 else EMPTY
     if low == 1 and high == 1:
         return item
+    if isinstance(item, Repeat) and not item.counts:
+        counts = nested_counts(item.low, item.high, low, high)
+        if counts is not None and max(counts[0], counts[1] or 0) <= _MAX_JOINED_COUNT:
+            return Repeat(item.item, *counts)
     return Repeat(item, low, high)
+
+
+def nested_counts(inner_low: int, inner_high: int | None, low: int, high: int | None) -> tuple[int, int | None] | None:
+    """How often ``X`` stands in ``X{inner_low,inner_high}{low,high}``, if that is every number of times in a range.
+
+    ``X{2,3}{1,2}`` is ``X{2,6}``, but ``X{3,4}{1,2}`` is not ``X{3,8}``, for it has no five.  Neither ``inner_high``
+    nor ``high`` is 0.  As two counters, a text of nullable ``X`` is counted in as many ways as there are pairs.
+    """
+    if low == 0 and inner_low > 1:
+        return None
+    # The gap between k and k + 1 times is the widest where k is the least that is not 0.
+    first = max(low, 1)
+    goes_on = high is None or high > first
+    if inner_high is not None and goes_on and (first + 1) * inner_low > first * inner_high + 1:
+        return None
+    return low * inner_low, None if inner_high is None or high is None else inner_high * high
 
 
 def optional(item: Regular) -> Regular:

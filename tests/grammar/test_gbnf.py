@@ -84,6 +84,32 @@ def test_counts_in_the_thousands_stay_small() -> None:
     assert NaiveRecognizer(from_gbnf('root ::= "a"{0,1000000} "b"')).accepts(b"aab")
 
 
+def test_nested_counts_are_one_count_where_they_can_be() -> None:
+    """As counters in counters, a text of a nullable part is split among them in every way; a mask took minutes."""
+    stars = from_gbnf("root ::= " + "(" * 6 + "[^x]*" + "){0,99}" * 6)
+    assert stars.lexemes == from_gbnf("root ::= [^x]*").lexemes
+    assert len(stars.productions) == 1
+
+
+def test_nested_counts_against_counting() -> None:
+    random = Random(3)
+    texts = [b"a" * length for length in range(20)]
+    for _ in range(150):
+        counts = [(low, random.choice([None, low, low + 1, low + 3])) for low in random.choices(range(4), k=3)]
+        operators = [f"{{{low},{'' if high is None else high}}}" for low, high in counts]
+        lengths = {1}
+        for low, high in counts:
+            reached = [{0}]
+            for _ in range(20 if high is None else high):
+                reached.append({n + m for n in reached[-1] for m in lengths if n + m < 20})
+            lengths = set().union(*reached[low:])
+        expected = [len(text) in lengths for text in texts]
+        for item in ('"a"', "r"):
+            grammar = from_gbnf("root ::= " + "(" * 3 + item + ")".join(["", *operators]) + '\nr ::= "a"')
+            recognizer = NaiveRecognizer(grammar)
+            assert [recognizer.accepts(text) for text in texts] == expected, (item, operators)
+
+
 ERRORS = {
     'root ::= "a': "line 1, column 10: the string that begins here is never closed",
     'root ::= "a\\': "line 1, column 10: the string that begins here is never closed",
