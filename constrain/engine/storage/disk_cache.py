@@ -67,7 +67,7 @@ def read(path: Path) -> dict[str, Array] | None:
             data = np.empty(os.fstat(file.fileno()).st_size, np.uint8)
             if file.readinto(data.data) != len(data):
                 return None
-        head, arrays = unpack(_MAGIC, data, "a file of arrays")
+        head, arrays = unpack(_MAGIC, data.data, "a file of arrays")
     except (OSError, ConstrainError, MemoryError):
         return None
     if head != _head(path):

@@ -47,8 +47,8 @@ def _gap(size: int) -> int:
     return -size % _ALIGNED
 
 
-def unpack(magic: bytes, data: bytes | Array, what: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The head, and the arrays by name: views of ``data``, bytes or uint8[n].
+def unpack(magic: bytes, data: bytes | memoryview, what: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The head, and the arrays by name: views of ``data``, bytes or a view of some.
 
     Raises
     ------
