@@ -104,7 +104,7 @@ def test_the_threads_of_batches(vocabulary: constrain.Vocabulary) -> None:
         return mask.tobytes()
 
     expected = fill()
-    assert while_held(batch._pool_lock, lambda: fill() == expected)
+    assert while_held(batch._threads._lock, lambda: fill() == expected)
 
 
 def test_a_text_that_is_being_generated() -> None:

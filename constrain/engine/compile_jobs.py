@@ -8,32 +8,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.forking import call_in_child
+from constrain.engine.kept_threads import KeptThreads
 from constrain.limits import Deadline
 
 WORKERS = max(1, min(4, os.cpu_count() or 1))
 """How many grammars of a process are compiled in the background at the same time."""
 
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
-
-
-def _the_pool() -> ThreadPoolExecutor:
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="constrain-compile")
-        return _pool
-
-
-@call_in_child
-def _renew_pool() -> None:
-    """A forked child has none of its parent's threads."""
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
+_threads = KeptThreads(WORKERS, "constrain-compile")
 
 
 class CompileFuture(Future[CompiledGrammar]):
@@ -106,7 +90,7 @@ class _Job:
     def begin(self) -> None:
         """Hand it to the pool."""
         try:
-            self.future = _the_pool().submit(self.run)
+            self.future = _threads.submit(self.run)
         except BaseException:
             # It may be in the queue though no thread could be started for it.
             self._is_wanted = False

@@ -22,7 +22,7 @@ from constrain.grammar.source import read_source, write_source
 from constrain.limits import Deadline, limited
 from constrain.version import __version__
 
-_MAGIC = b"constrain grammar 1\n"
+_MAGIC = b"constrain grammar 2\n"
 _WHAT = "a compiled grammar"
 
 

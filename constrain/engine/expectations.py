@@ -18,18 +18,7 @@ from constrain.engine.parser import configurations as states
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import CLASSES
 from constrain.engine.storage.tables import Tables
-from constrain.grammar.regular import (
-    ANY_BYTES,
-    EMPTY,
-    ByteSet,
-    Literal,
-    Regular,
-    complement,
-    concat,
-    intersect,
-    repeat,
-    union,
-)
+from constrain.grammar import regular as r
 from constrain.grammar.words import Progress, Words, by_name, either, printable
 
 DEFAULT_LIMIT = 64
@@ -129,7 +118,7 @@ class _Reader:
         self._get = tables.get
         self._left = tables.array(t.DOT_LEFT)
         self._nodes = tables.get(t.EXPRESSIONS)
-        self._known: dict[int, Regular] = {}
+        self._known: dict[int, r.Regular] = {}
 
     def at(self, state: int, allowed: int, limit: int) -> list[Expectation]:
         record = self._get(t.STATES)[state]
@@ -219,34 +208,34 @@ class _Reader:
 
     # -- expressions -------------------------------------------------------------------------
 
-    def _regular(self, node: int) -> Regular | None:
+    def _regular(self, node: int) -> r.Regular | None:
         """The expression that a node stands for; None if it is too large to be of use in a message."""
         try:
             return self._read(node, _DEPTH)
         except _TooLarge:
             return None
 
-    def _read(self, node: int, depth: int) -> Regular:
+    def _read(self, node: int, depth: int) -> r.Regular:
         known = self._known.get(node)
         if known is None:
             if depth == 0 or len(self._known) == _NODES:
                 raise _TooLarge
-            self._known[node] = EMPTY  # counts; nodes have no cycles
+            self._known[node] = r.EMPTY  # counts; nodes have no cycles
             known = self._known[node] = self._read_new(node, depth - 1)
         return known
 
-    def _read_new(self, node: int, depth: int) -> Regular:
+    def _read_new(self, node: int, depth: int) -> r.Regular:
         kind, _, a, b, c = self._nodes[node].tolist()
         if kind == e.EPSILON:
-            return Literal(b"")
+            return r.Literal(b"")
         if kind == e.ALL:
-            return ANY_BYTES
+            return r.ANY_BYTES
         if kind == e.QUOTATION:
             raise _TooLarge
         if kind == e.LITERAL:
-            return Literal(self._get(t.LITERAL_BYTES)[a : a + b].tobytes())
+            return r.Literal(self._get(t.LITERAL_BYTES)[a : a + b].tobytes())
         if kind == e.SET:
-            return ByteSet(self._bits(t.BYTE_SETS, a))
+            return r.ByteSet(self._bits(t.BYTE_SETS, a))
         if kind == e.CONCAT:
             parts = [self._read(a, depth)]
             while self._nodes[b]["kind"] == e.CONCAT:
@@ -254,16 +243,16 @@ class _Reader:
                     raise _TooLarge
                 parts.append(self._read(int(self._nodes[b]["first"]), depth))
                 b = int(self._nodes[b]["second"])
-            return concat(*parts, self._read(b, depth))
+            return r.concat(*parts, self._read(b, depth))
         if kind == e.REPEAT:
-            return repeat(self._read(a, depth), b, None if c < 0 else c)
+            return r.repeat(self._read(a, depth), b, None if c < 0 else c)
         if kind == e.NOT:
-            return complement(self._read(a, depth))
+            return r.complement(self._read(a, depth))
         if kind in (e.UNION, e.INTERSECT):
             children: Any = self._get(t.CHILDREN)[a : a + b].tolist()
             parts = [self._read(child, depth) for child in children]
-            return union(*parts) if kind == e.UNION else intersect(*parts)
-        return EMPTY
+            return r.union(*parts) if kind == e.UNION else r.intersect(*parts)
+        return r.EMPTY
 
 
 class _TooLarge(Exception):

@@ -12,25 +12,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TypeGuard
 
+from constrain.grammar import regular as r
 from constrain.grammar.quotation import Quotation
-from constrain.grammar.regular import (
-    EMPTY,
-    EPSILON,
-    ByteSet,
-    Complement,
-    Concat,
-    Intersect,
-    Literal,
-    Regular,
-    Repeat,
-    Union,
-    complement,
-    concat,
-    intersect,
-    literal,
-    repeat,
-    union,
-)
 from constrain.limits import spend
 
 _EASY = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ _-.,:;!?()[]{}<>=+*/#$%&@^`|~'"
@@ -38,48 +21,48 @@ _RANKS = {byte: rank for rank, byte in enumerate(dict.fromkeys([*_EASY, *range(2
 _ALL_BYTES = (1 << 256) - 1
 
 
-def has_empty_string(language: Regular) -> bool:
+def has_empty_string(language: r.Regular) -> bool:
     """Whether the empty string is in a language."""
-    if isinstance(language, Literal):
+    if isinstance(language, r.Literal):
         return not language.data
-    if isinstance(language, (Concat, Intersect)):
+    if isinstance(language, (r.Concat, r.Intersect)):
         return all(map(has_empty_string, language.parts))
     if isinstance(language, Quotation):
         return language.may_end()
-    if isinstance(language, Union):
+    if isinstance(language, r.Union):
         return any(map(has_empty_string, language.parts))
-    if isinstance(language, Repeat):
+    if isinstance(language, r.Repeat):
         return language.low == 0 or has_empty_string(language.item)
-    return isinstance(language, Complement) and not has_empty_string(language.item)
+    return isinstance(language, r.Complement) and not has_empty_string(language.item)
 
 
-def always_has(language: Regular, byte: int) -> bool:
+def always_has(language: r.Regular, byte: int) -> bool:
     """Whether each string of a language has a byte; False also where intersections or complements say so."""
-    if isinstance(language, Literal):
+    if isinstance(language, r.Literal):
         return byte in language.data
-    if isinstance(language, ByteSet):
+    if isinstance(language, r.ByteSet):
         return language.bits == 1 << byte
-    if isinstance(language, Concat):
+    if isinstance(language, r.Concat):
         return any(always_has(part, byte) for part in language.parts)
-    if isinstance(language, Union):
+    if isinstance(language, r.Union):
         return all(always_has(part, byte) for part in language.parts)
-    return isinstance(language, Repeat) and language.low > 0 and always_has(language.item, byte)
+    return isinstance(language, r.Repeat) and language.low > 0 and always_has(language.item, byte)
 
 
-def example(language: Regular) -> bytes | None:
+def example(language: r.Regular) -> bytes | None:
     """A short string of a language; None where intersections or complements say what is in it, or nothing is."""
-    if isinstance(language, Literal):
+    if isinstance(language, r.Literal):
         return language.data
-    if isinstance(language, ByteSet):
+    if isinstance(language, r.ByteSet):
         return _members(language.bits)[:1]
-    if isinstance(language, Concat):
+    if isinstance(language, r.Concat):
         parts = [example(part) for part in language.parts]
         return None if None in parts else b"".join(filter(None, parts))
     if isinstance(language, Quotation):
         return language.shortest()
-    if isinstance(language, Union):
+    if isinstance(language, r.Union):
         return min(filter(_is_known, map(example, language.parts)), key=len, default=None)
-    if isinstance(language, Repeat):
+    if isinstance(language, r.Repeat):
         item = example(language.item) if language.low else b""
         return None if item is None else item * language.low
     return None
@@ -92,14 +75,14 @@ def _is_known(word: bytes | None) -> TypeGuard[bytes]:
 class Automaton:
     """The derivatives of one language, made as they are asked for."""
 
-    def __init__(self, language: Regular) -> None:
+    def __init__(self, language: r.Regular) -> None:
         self.language = language
-        self._derivatives: dict[tuple[Regular, int], Regular] = {}
-        self._begins: dict[Regular, int] = {}
-        self._same: dict[Regular, Regular] = {}
+        self._derivatives: dict[tuple[r.Regular, int], r.Regular] = {}
+        self._begins: dict[r.Regular, int] = {}
+        self._same: dict[r.Regular, r.Regular] = {}
         # States are derivatives of the whole language; state 0 is the language itself.
-        self._numbers: dict[Regular, int] = {language: 0}
-        self._states: list[Regular] = [language]
+        self._numbers: dict[r.Regular, int] = {language: 0}
+        self._states: list[r.Regular] = [language]
         self._rows: list[dict[int, int]] = [{}]
         self._ends: list[bool] = [has_empty_string(language)]
         self._alike: bytes | None = None
@@ -137,41 +120,41 @@ class Automaton:
         """Whether what leads to a state is in the language."""
         return self._ends[state]
 
-    def rest(self, state: int) -> Regular:
+    def rest(self, state: int) -> r.Regular:
         """What may follow what leads to a state."""
         return self._states[state]
 
     def is_dead(self, state: int) -> bool:
         """Whether a state is known to lead to no end.  One that is not dead may lead to none either."""
-        return self._states[state] is EMPTY
+        return self._states[state] is r.EMPTY
 
-    def _begin(self, language: Regular) -> int:
+    def _begin(self, language: r.Regular) -> int:
         """The bytes that strings of ``language`` may begin with, as bits; possibly more than do."""
         known = self._begins.get(language)
         if known is not None:
             return known
         bits = 0
-        if isinstance(language, Literal):
+        if isinstance(language, r.Literal):
             bits = 1 << language.data[0] if language.data else 0
-        elif isinstance(language, ByteSet):
+        elif isinstance(language, r.ByteSet):
             bits = language.bits
-        elif isinstance(language, Concat):
+        elif isinstance(language, r.Concat):
             for part in language.parts:
                 bits |= self._begin(part)
                 if not has_empty_string(part):
                     break
         elif isinstance(language, Quotation):
             bits = language.first_bytes()
-        elif isinstance(language, Union):
+        elif isinstance(language, r.Union):
             for part in language.parts:
                 bits |= self._begin(part)
-        elif isinstance(language, Intersect):
+        elif isinstance(language, r.Intersect):
             bits = _ALL_BYTES
             for part in language.parts:
                 bits &= self._begin(part)
-        elif isinstance(language, Repeat):
+        elif isinstance(language, r.Repeat):
             bits = self._begin(language.item)
-        elif isinstance(language, Complement):
+        elif isinstance(language, r.Complement):
             bits = _ALL_BYTES
         self._begins[language] = bits
         return bits
@@ -182,14 +165,14 @@ class Automaton:
         for members in classes:
             if begin >> members[0] & 1:
                 then = self.step(state, members[0])
-                if self._states[then] is not EMPTY:
+                if self._states[then] is not r.EMPTY:
                     yield then, members
 
-    def _derivative(self, language: Regular, byte: int) -> Regular:
+    def _derivative(self, language: r.Regular, byte: int) -> r.Regular:
         """What may follow ``byte`` in ``language``."""
         # Most parts begin with few bytes, as the names of properties do.
         if not self._begin(language) >> byte & 1:
-            return EMPTY
+            return r.EMPTY
         key = (language, byte)
         known = self._derivatives.get(key)
         if known is None:
@@ -200,31 +183,31 @@ class Automaton:
             known = self._derivatives[key] = self._same.setdefault(known, known)
         return known
 
-    def _derive(self, language: Regular, byte: int) -> Regular:
-        if isinstance(language, Literal):
-            return literal(language.data[1:])
-        if isinstance(language, ByteSet):
-            return EPSILON
-        if isinstance(language, Concat):
-            found: list[Regular] = []
+    def _derive(self, language: r.Regular, byte: int) -> r.Regular:
+        if isinstance(language, r.Literal):
+            return r.literal(language.data[1:])
+        if isinstance(language, r.ByteSet):
+            return r.EPSILON
+        if isinstance(language, r.Concat):
+            found: list[r.Regular] = []
             for index, part in enumerate(language.parts):
-                found.append(concat(self._derivative(part, byte), *language.parts[index + 1 :]))
+                found.append(r.concat(self._derivative(part, byte), *language.parts[index + 1 :]))
                 if not has_empty_string(part):
                     break
-            return union(*found)
+            return r.union(*found)
         if isinstance(language, Quotation):
             return language.after(byte)
-        if isinstance(language, Union):
-            return union(*[self._derivative(part, byte) for part in language.parts])
-        if isinstance(language, Intersect):
-            return intersect(*[self._derivative(part, byte) for part in language.parts])
-        if isinstance(language, Repeat):
+        if isinstance(language, r.Union):
+            return r.union(*[self._derivative(part, byte) for part in language.parts])
+        if isinstance(language, r.Intersect):
+            return r.intersect(*[self._derivative(part, byte) for part in language.parts])
+        if isinstance(language, r.Repeat):
             low = max(language.low - 1, 0)
             high = None if language.high is None else language.high - 1
-            return concat(self._derivative(language.item, byte), repeat(language.item, low, high))
-        if isinstance(language, Complement):
-            return complement(self._derivative(language.item, byte))
-        return EMPTY
+            return r.concat(self._derivative(language.item, byte), r.repeat(language.item, low, high))
+        if isinstance(language, r.Complement):
+            return r.complement(self._derivative(language.item, byte))
+        return r.EMPTY
 
     def matches(self, data: bytes) -> bool:
         """Whether ``data`` is in the language."""
@@ -233,7 +216,7 @@ class Automaton:
         for byte in data:
             then = rows[state].get(byte)
             state = self.step(state, byte) if then is None else then
-            if self._states[state] is EMPTY:
+            if self._states[state] is r.EMPTY:
                 return False
         return self._ends[state]
 
@@ -320,28 +303,28 @@ class Automaton:
         return found
 
 
-def byte_classes(language: Regular) -> list[bytes]:
+def byte_classes(language: r.Regular) -> list[bytes]:
     """The bytes, in classes that no part of the language tells apart; first those that nothing has to escape."""
     masks: set[int] = set()
     # Bytes of literals are classes of their own.
     single = 0
-    known: set[Regular] = set()
+    known: set[r.Regular] = set()
     todo = [language]
     for part in todo:
         if part in known:
             continue
         known.add(part)
-        if isinstance(part, Literal):
+        if isinstance(part, r.Literal):
             for byte in part.data:
                 single |= 1 << byte
-        elif isinstance(part, ByteSet):
+        elif isinstance(part, r.ByteSet):
             masks.add(part.bits)
         elif isinstance(part, Quotation):
             for byte in set(part.text):
                 single |= 1 << byte
-        elif isinstance(part, (Concat, Union, Intersect)):
+        elif isinstance(part, (r.Concat, r.Union, r.Intersect)):
             todo += part.parts
-        elif isinstance(part, (Repeat, Complement)):
+        elif isinstance(part, (r.Repeat, r.Complement)):
             todo.append(part.item)
     classes = [_ALL_BYTES & ~single] if single != _ALL_BYTES else []
     for mask in masks:

@@ -22,7 +22,7 @@ from constrain.engine.parser.configurations import NO_MASK
 from constrain.engine.storage.packed_arrays import pack, unpack
 from constrain.engine.storage.schemas import STATE_MASKS
 
-MAGIC = b"constrain grammar 1\n"
+MAGIC = b"constrain grammar 2\n"
 TOKENS = [bytes([byte]) for byte in range(32, 127)] + [
     b'{"',
     b'":',

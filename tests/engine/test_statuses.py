@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import constrain.engine
-from constrain.engine.storage.statuses import Status, halves
+from constrain.engine.storage.statuses import Status
 
 ENGINE = Path(constrain.engine.__file__).parent
 FILES = sorted(
@@ -90,10 +90,3 @@ def test_kernels_return_no_other_negative_constants() -> None:
                 assert written in Status.__members__, f"{name}.py:{line} returns {written}, which is no status"
                 assert value == Status[written]
     assert found > 200
-
-
-def test_results_of_two_parts() -> None:
-    most = (1 << 31) - 1
-    for first in (0, 1, most):
-        for second in (0, 1, most):
-            assert halves(first << 32 | second) == (first, second)

@@ -13,6 +13,7 @@ from forks import child_does
 
 from constrain import Deadline, Grammar, GrammarCompiler, Vocabulary
 from constrain.engine import compile_jobs
+from constrain.engine.kept_threads import KeptThreads
 from constrain.errors import ConstrainError, LimitError, SchemaError
 
 VOCABULARY = Vocabulary([*(bytes([byte]) for byte in range(32, 127)), b"<end>"], eos_ids=[95])
@@ -147,7 +148,7 @@ def test_nothing_is_left_of_a_compile_that_no_thread_could_be_started_for(compil
     compiled = []
     original = compiler.compile
     monkeypatch.setattr(compiler, "compile", lambda *args, **more: compiled.append(args) or original(*args, **more))
-    monkeypatch.setattr(compile_jobs, "_pool", None)
+    monkeypatch.setattr(compile_jobs, "_threads", KeptThreads(1, "none yet"))
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", start)
         with pytest.raises(RuntimeError, match="can't start new thread"):

@@ -14,19 +14,8 @@ from constrain.engine.automata.quoted_texts import QuotedTexts
 from constrain.engine.storage.schemas import BYTE_SETS, LITERAL_BYTES, NUMBERS_IN
 from constrain.engine.storage.tables import Tables
 from constrain.errors import LimitError
+from constrain.grammar import regular as r
 from constrain.grammar.quotation import Quotation
-from constrain.grammar.regular import (
-    FIRST_LETTER,
-    ByteSet,
-    Concat,
-    Empty,
-    Intersect,
-    Literal,
-    Regular,
-    Repeat,
-    Union,
-    Word,
-)
 from constrain.kernels.language import int32
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
@@ -35,11 +24,11 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 I32 = int32[::1]
 
 
-_N_ARY: dict[type[Regular], int] = {
-    Concat: op.OP_CONCAT,
-    Word: op.OP_CONCAT,
-    Union: op.OP_UNION,
-    Intersect: op.OP_INTERSECT,
+_N_ARY: dict[type[r.Regular], int] = {
+    r.Concat: op.OP_CONCAT,
+    r.Word: op.OP_CONCAT,
+    r.Union: op.OP_UNION,
+    r.Intersect: op.OP_INTERSECT,
 }
 
 
@@ -70,7 +59,7 @@ class LexemeProgram:
         A program that will have been run.  This one goes on with its registers, literals and sets.
     """
 
-    def __init__(self, lexemes: Sequence[Regular], before: LexemeProgram | None = None) -> None:
+    def __init__(self, lexemes: Sequence[r.Regular], before: LexemeProgram | None = None) -> None:
         self._bytes: bytearray = bytearray() if before is None else before._bytes[:]
         self._sets: dict[int, int] = {} if before is None else before._sets.copy()
         self._set_bytes: bytes = b"" if before is None else before._set_bytes
@@ -85,7 +74,7 @@ class LexemeProgram:
         self.registers: int = 0 if before is None else before.registers
         self.first = self.extend(lexemes)
 
-    def extend(self, lexemes: Sequence[Regular]) -> int:
+    def extend(self, lexemes: Sequence[r.Regular]) -> int:
         """Make a program of further lexemes, the first of which ends in the register that is returned.
 
         It goes on with the registers as they were left; ``literals`` and ``sets`` hold those of all programs.
@@ -101,12 +90,12 @@ class LexemeProgram:
             if known is not None:
                 code += (known, op.OP_STORE, index)
                 continue
-            if type(lexeme) is Concat and len(lexeme.parts) == 3:
+            if type(lexeme) is r.Concat and len(lexeme.parts) == 3:
                 # Something between two known parts: a key of an object.
                 before, item, after = lexeme.parts
                 opening, closing = load(id(before)), load(id(after))
                 if opening is not None and closing is not None:
-                    if type(item) is Word and id(item.alphabet) in alphabets:
+                    if type(item) is r.Word and id(item.alphabet) in alphabets:
                         # Of the two keys of a name, first and later, all but the beginning is the same.
                         end = ends.get((id(item), closing))
                         if end is None:
@@ -155,7 +144,7 @@ class LexemeProgram:
                 tables.append(slot, new)
         self._quoted.append_to(tables)
 
-    def _write(self, root: Regular) -> None:
+    def _write(self, root: r.Regular) -> None:
         # Depth first with a stack of our own: an expression may be nested deeper than Python recurses.
         # This loop is a good part of the time that compiling takes, hence no calls for leaves, and what is
         # known is looked for first: most parts are characters that occurred before.
@@ -167,7 +156,7 @@ class LexemeProgram:
         while True:
             kind = type(node)
             operation = n_ary(kind)
-            if kind is Word and (id(node.alphabet) in alphabets or not node.data):
+            if kind is r.Word and (id(node.alphabet) in alphabets or not node.data):
                 if not node.data:
                     self._write_alphabet(node.alphabet)
                 register = self.registers
@@ -181,7 +170,7 @@ class LexemeProgram:
                 register = self.registers
                 self.registers = register + 1
                 shared[id(node)] = ~register
-                if kind is Intersect and node.fits:
+                if kind is r.Intersect and node.fits:
                     operation = op.OP_FIT
                 parts = node.parts
                 loads: list[Any] = [load(id(part)) for part in parts]
@@ -193,10 +182,10 @@ class LexemeProgram:
                 else:
                     code += loads
                     code += (operation, len(parts), op.OP_KEEP, register)
-            elif kind is Literal:
+            elif kind is r.Literal:
                 code += (op.OP_LITERAL, len(data), len(node.data))
                 data += node.data
-            elif kind is ByteSet:
+            elif kind is r.ByteSet:
                 code += (op.OP_SET, sets.setdefault(node.bits, len(sets)))
             elif kind is Quotation:
                 low, high, begin = self._quoted.add(node)
@@ -206,13 +195,13 @@ class LexemeProgram:
                     for place in node.places:
                         code += (op.OP_QUOTATION, begin + place, 0, -1)
                     code += (op.OP_UNION, len(node.places))
-            elif kind is Empty:
+            elif kind is r.Empty:
                 code.append(op.OP_EMPTY)
             else:
                 register = self.registers
                 self.registers = register + 1
                 shared[id(node)] = ~register
-                if kind is Repeat:
+                if kind is r.Repeat:
                     operation = op.OP_COUNT if node.counts else op.OP_REPEAT
                     stack.append((operation, node.low, -1 if node.high is None else node.high, op.OP_KEEP, register))
                 else:
@@ -230,12 +219,12 @@ class LexemeProgram:
             else:
                 return
 
-    def _write_alphabet(self, alphabet: tuple[Regular, ...]) -> None:
+    def _write_alphabet(self, alphabet: tuple[r.Regular, ...]) -> None:
         """Have the expressions of an alphabet in registers one behind the other."""
         first = self.registers
         self.registers += len(alphabet)
         self._held.append(alphabet)
-        self._alphabets[id(alphabet)] = first - FIRST_LETTER
+        self._alphabets[id(alphabet)] = first - r.FIRST_LETTER
         for register, letter in enumerate(alphabet, first):
             known = self._shared.get(id(letter))
             if known is None:

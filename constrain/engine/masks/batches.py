@@ -9,16 +9,16 @@ are shared out among the threads.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.kept_threads import KeptThreads
 from constrain.engine.masks.known_batches import ALL, KNOWN, QUICK, write_masks
 from constrain.engine.masks.members import NO_TABLES_AT, Int64Array, Members, list_matchers, members_of
 from constrain.engine.matcher import Matcher
@@ -27,7 +27,6 @@ from constrain.engine.storage.tables import NO_TABLES
 from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.engine.vocabulary.mask_rows import MaskRows, check_bitmask
 from constrain.errors import ConstrainError
-from constrain.forking import call_in_child
 
 Result = TypeVar("Result")
 
@@ -222,26 +221,8 @@ def _write_one_by_one(matchers: list[Matcher], positions: list[int], rows: Int64
 
 # -- threads ---------------------------------------------------------------------------------
 
-# Threads are started when they are first needed; jobs beyond this many are done by the threads there are.
-_MOST_HELPERS = 64
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
-
-
-@call_in_child
-def _forget_pool() -> None:
-    """After a fork the child has no threads."""
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
-
-
-def _helpers() -> ThreadPoolExecutor:
-    """The threads that are kept alive between calls."""
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(_MOST_HELPERS, thread_name_prefix="constrain")
-        return _pool
+# Jobs beyond this many are done by the threads there are.
+_threads = KeptThreads(64, "constrain")
 
 
 def run_jobs(jobs: Sequence[Callable[[], None]], threads: int) -> None:
@@ -265,7 +246,7 @@ def run_jobs(jobs: Sequence[Callable[[], None]], threads: int) -> None:
         # At the interpreter's end no thread can be started any more; then this one does it all.
         with contextlib.suppress(RuntimeError):
             while len(helping) < min(threads, len(jobs)) - 1:
-                helping.append(_helpers().submit(work))
+                helping.append(_threads.submit(work))
         work()
     finally:
         # After an interrupt too, nothing may write to the caller's mask once this has returned.

@@ -7,10 +7,11 @@ The first number of a pair in BOUNDARIES is a trie node; or it is ``~p``, and st
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.storage.header import RESULT2
+from constrain.engine.storage.header import RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_INSIDE, far_call, far_entry
-from constrain.engine.storage.schemas import child_groups, subtree_sizes, subtrees, trie_nodes, wide_nodes
+from constrain.engine.storage.schemas import child_groups, node_tokens, subtree_sizes, subtrees, trie_nodes, wide_nodes
+from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int64
 
 
@@ -43,3 +44,14 @@ def goes_on(ctx, boundary, groups):
     if boundary >= 0:
         return child_groups(ctx)[boundary] & groups
     return subtrees(ctx)[wide_nodes(ctx)[~boundary], 3] & groups
+
+
+@njit_inner(RESULT1)
+def path_to(ctx, p):
+    """The bytes that lead to a trie node, its own included: ``token << 32 | how many`` of the first of a token."""
+    tokens = node_tokens(ctx)
+    # The first node from here on that ends a token is below this one, or this one.
+    q = p
+    while tokens[q] < 0:
+        q += 1
+    return tokens[q] << 32 | ((trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1)

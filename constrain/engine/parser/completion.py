@@ -243,6 +243,13 @@ def add_set(ctx, dot, place, epoch):
     return accepts
 
 
+@njit_inner(int64(CTX, int64, int64, int64, int64))
+def _advance_all(ctx, dot, source, earley_set, epoch):
+    """Like _advance; 64 origins at a time where they are kept as a set of bits."""
+    place = origin_set_of(ctx, earley_set, source)
+    return add_set(ctx, dot, place, epoch) if place >= 0 else _advance(ctx, dot, source, earley_set, epoch)
+
+
 @njit_inner(int64(CTX, int64, int64, int64))
 def _add_predicted(ctx, dot, word, bits):
     """Add the items with this dot for the origins ``bits`` of a word, which predicted it; complete as add_set does."""
@@ -274,11 +281,7 @@ def _follow_word(ctx, word, group, bits, epoch):
         while rest:
             origin = 64 * word + lowest_bit(rest)
             rest &= rest - 1
-            place = origin_set_of(ctx, origin, source)
-            if place >= 0:
-                status = add_set(ctx, dot, place, epoch)
-            else:
-                status = _advance(ctx, dot, source, origin, epoch)
+            status = _advance_all(ctx, dot, source, origin, epoch)
             if status < 0:
                 return status
             accepts |= status
@@ -323,11 +326,7 @@ def _follow_completions(ctx, epoch, accepts):
         waits = t.core_groups(ctx)[group].waits
         for i in range(waits, waits + t.core_groups(ctx)[group].count):
             dot, source = t.core_waits(ctx)[i].dot, t.core_waits(ctx)[i].source
-            place = origin_set_of(ctx, origin, source)
-            if place >= 0:
-                status = add_set(ctx, dot, place, epoch)
-            else:
-                status = _advance(ctx, dot, source, origin, epoch)
+            status = _advance_all(ctx, dot, source, origin, epoch)
             if status < 0:
                 return status
             accepts |= status

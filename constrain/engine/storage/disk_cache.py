@@ -1,7 +1,7 @@
 """Named arrays in a file that may be lost, torn or shared at any time: a cache, never a source of truth.
 
 Several processes may write the same file at once (each writes a file of its own and renames it), a machine may stop in
-the middle (a length and a checksum tell), a file may have been given the name of another one (the checksum covers it),
+the middle (a length and a checksum tell), a file may have been given the name of another one (it holds its own),
 and a folder may not be writable or a disk full (then nothing is kept).  No failure here is one that a caller has to
 know of: what cannot be read is as if it had not been there.
 
@@ -15,25 +15,18 @@ All files of a folder together have a limit in bytes, which the environment vari
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import tempfile
 import time
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from constrain.engine.storage.packed_arrays import Array, pack_parts, unpack
 from constrain.errors import ConstrainError
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
-_MAGIC = b"constrain arrays 3 "
-_ALIGNED = 64
-"""Arrays begin at multiples of this, behind the header."""
-_LONGEST_HEADER = 4096
+_MAGIC = b"constrain arrays 4\n"
 _SUFFIX, _UNFINISHED = ".arrays", ".arrays.tmp"
 _HOUR = 3600.0
 
@@ -70,41 +63,23 @@ def read(path: Path) -> dict[str, Array] | None:
     """The arrays in a file, one-dimensional; None if there is none that is whole."""
     try:
         with path.open("rb") as file:
-            header = file.readline(_LONGEST_HEADER)
-            if not header.startswith(_MAGIC):
-                return None
-            stated, listed = header[len(_MAGIC) :].split(b" ", 1)
-            checksum = zlib.crc32(listed, _checksum_of_name(path))
-            entries = [(name, np.dtype(dtype), length) for name, dtype, length in json.loads(listed)]
-            if any(dtype.kind not in "iu" or length < 0 for _, dtype, length in entries):
-                return None
-            # Before anything is allocated by what the header says.
-            places = [_aligned(dtype.itemsize * length) for _, dtype, length in entries]
-            if os.fstat(file.fileno()).st_size != len(header) + sum(places):
-                return None
             # One piece of memory takes half the time of many: it is made of large pages.
-            data = np.empty(sum(places), np.uint8)
-            if file.readinto(data.data) != len(data) or zlib.crc32(data.data, checksum) != int(stated, 16):
+            data = np.empty(os.fstat(file.fileno()).st_size, np.uint8)
+            if file.readinto(data.data) != len(data):
                 return None
-        arrays = {}
-        begin = 0
-        for (name, dtype, length), size in zip(entries, places, strict=True):
-            arrays[name] = data[begin : begin + dtype.itemsize * length].view(dtype)
-            begin += size
-    except (OSError, ValueError, TypeError, RecursionError, SyntaxError, MemoryError):
+        head, arrays = unpack(_MAGIC, data.data, "a file of arrays")
+    except (OSError, ConstrainError, MemoryError):
+        return None
+    if head != _head(path):
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # for forget_oldest
     return arrays
 
 
-def _checksum_of_name(path: Path) -> int:
-    """What checksums begin with: the name says what the arrays are of, so a file under another one is not whole."""
-    return zlib.crc32(path.name.encode("utf-8", "surrogateescape"))
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNED) * _ALIGNED
+def _head(path: Path) -> dict[str, str]:
+    """The name says what the arrays are of, so a file under another one is not whole."""
+    return {"name": path.name}
 
 
 def write(path: Path, arrays: Mapping[str, Array]) -> bool:
@@ -115,22 +90,13 @@ def write(path: Path, arrays: Mapping[str, Array]) -> bool:
     limit = limit_bytes()
     if _SHARE * sum(array.nbytes for array in arrays.values()) > limit:
         return False
-    entries = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
-    listed = json.dumps(entries).encode() + b"\n"
-    checksum = zlib.crc32(listed, _checksum_of_name(path))
-    contents: list[Any] = []
-    for array in arrays.values():
-        contents += [np.ascontiguousarray(array).data, bytes(_aligned(array.nbytes) - array.nbytes)]
-    for content in contents:
-        checksum = zlib.crc32(content, checksum)
-    header = b"%s%08x %s" % (_MAGIC, checksum, listed)
+    parts = pack_parts(_MAGIC, _head(path), arrays)
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=_UNFINISHED, delete=False) as file:
             temporary = file.name
-            file.write(header)
-            file.writelines(contents)
+            file.writelines(parts)
         os.replace(temporary, path)
         temporary = None
     except OSError:

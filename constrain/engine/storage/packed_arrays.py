@@ -1,7 +1,7 @@
-"""A text and some named arrays as bytes, and back: the container of what is written of a compiled grammar.
+"""A text and some named arrays as bytes, and back: the container of what is written of a compiled grammar, or a cache.
 
-Bytes may come from anywhere.  What is read is a text and arrays of the stated types; what they mean is for the caller
-to check.  The checksum finds damage, and not intent.
+Bytes may come from anywhere.  What is read is a text and arrays of integers; what they mean is for the caller to check.
+The checksum finds damage, and not intent.
 """
 
 from __future__ import annotations
@@ -19,20 +19,36 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _CHECKSUM_BYTES = 4
 _LENGTH_BYTES = 8
-_TYPES: dict[str, np.dtype[Any]] = {"<i4": np.dtype("<i4"), "|u1": np.dtype("u1")}
+_ALIGNED = 64
+"""The text, which ends in blanks, and each array end at multiples of this."""
 
 
 def pack(magic: bytes, head: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """``magic``, a checksum, and the rest: a head, which JSON can hold, and arrays (int32[n] or uint8[n])."""
+    """``magic``, a checksum, and the rest: a head, which JSON can hold, and one-dimensional arrays of integers."""
+    return b"".join(pack_parts(magic, head, arrays))
+
+
+def pack_parts(magic: bytes, head: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[bytes | memoryview]:
+    """The same in parts, of which the arrays are no copies."""
     plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
     listed = [[name, array.dtype.str, len(array)] for name, array in plain.items()]
     text = json.dumps({"head": head, "arrays": listed}).encode()
-    body = b"".join([len(text).to_bytes(_LENGTH_BYTES, "little"), text, *(array.tobytes() for array in plain.values())])
-    return magic + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "little") + body
+    text += b" " * _gap(len(magic) + _CHECKSUM_BYTES + _LENGTH_BYTES + len(text))
+    parts: list[bytes | memoryview] = [len(text).to_bytes(_LENGTH_BYTES, "little"), text]
+    for array in plain.values():
+        parts += [array.data, bytes(_gap(array.nbytes))]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return [magic, checksum.to_bytes(_CHECKSUM_BYTES, "little"), *parts]
 
 
-def unpack(magic: bytes, data: bytes, what: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The head, and the arrays by name: read-only views of ``data``.
+def _gap(size: int) -> int:
+    return -size % _ALIGNED
+
+
+def unpack(magic: bytes, data: bytes | memoryview, what: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The head, and the arrays by name: views of ``data``, bytes or a view of some.
 
     Raises
     ------
@@ -52,16 +68,17 @@ def unpack(magic: bytes, data: bytes, what: str) -> tuple[dict[str, Any], dict[s
         place = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES], "little")
         stated = json.loads(bytes(body[_LENGTH_BYTES:place]))
         head, arrays = stated["head"], {}
-        for name, dtype, length in stated["arrays"]:
-            if type(length) is not int or length < 0:
-                raise ValueError("an array has no length")
-            end = place + length * _TYPES[dtype].itemsize
-            arrays[str(name)] = np.frombuffer(body[place:end], _TYPES[dtype])
+        for name, spelled, length in stated["arrays"]:
+            dtype = np.dtype(spelled)
+            if dtype.kind not in "iu" or type(length) is not int or length < 0:
+                raise ValueError("an array has no length, or is none of integers")
+            end = place + length * dtype.itemsize
+            arrays[str(name)] = np.frombuffer(body[place:end], dtype)
             if len(arrays[str(name)]) != length:
                 raise ValueError("an array is cut off")
-            place = end
+            place = end + _gap(end - place)
         if place != len(body) or not isinstance(head, dict):
             raise ValueError("there is more than was stated")
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, SyntaxError) as error:
         raise ConstrainError(f"these bytes are not {what}: {error}") from None
     return head, arrays

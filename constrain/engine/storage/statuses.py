@@ -2,8 +2,6 @@
 
 A result is 0 or more, so a status is negative.  All of them are in one enumeration: a caller that does not expect a
 status of its callee hands it on to its own caller, who must not take it for another one.
-
-Results of two parts, packed as ``first << 32 | second``, are taken apart by :func:`halves`.
 """
 
 from __future__ import annotations
@@ -59,8 +57,3 @@ UNSORTED = Status.UNSORTED.value
 IN_GROUPS = Status.IN_GROUPS.value
 NO_GROUPS = Status.NO_GROUPS.value
 BETWEEN_LEVELS = Status.BETWEEN_LEVELS.value
-
-
-def halves(packed: int) -> tuple[int, int]:
-    """The two parts of a result ``first << 32 | second``, of which each is at least 0 and below 2**31."""
-    return packed >> 32, packed & 0x7FFFFFFF

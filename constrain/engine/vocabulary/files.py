@@ -13,7 +13,7 @@ from pathlib import Path
 
 from constrain.cache_folder import find_in_caches, writable_cache_folder
 from constrain.engine.storage import disk_cache
-from constrain.engine.storage.disk_cache import Array
+from constrain.engine.storage.packed_arrays import Array
 from constrain.engine.vocabulary.trie import TokenTrie
 from constrain.kernels.digests import tree_digest
 from constrain.kernels.library import loaded

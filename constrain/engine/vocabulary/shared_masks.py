@@ -12,7 +12,7 @@ import weakref
 import numpy as np
 
 from constrain.engine.storage import schemas
-from constrain.engine.storage.disk_cache import Array
+from constrain.engine.storage.packed_arrays import Array
 from constrain.engine.vocabulary.bitmasks import words_for
 from constrain.engine.vocabulary.files import VocabularyFiles
 from constrain.forking import renew_in_child

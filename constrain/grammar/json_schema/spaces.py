@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from constrain.errors import ConstrainError, GrammarError
-from constrain.grammar.json_schema.lexical.layout import (
-    MARKS,
-    USUAL_GAP,
-    Layout,
-    layout_for,
-    layout_of_patterns,
-    separator_matching,
-    space_matching,
-)
+from constrain.grammar.json_schema.lexical import layout as layouts
 from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.regular import EPSILON, Regular
@@ -29,7 +21,7 @@ class Spaces(NamedTuple):
     whitespace_pattern: Any
     separator_patterns: Any
 
-    def layout(self, notation: Notation) -> Layout:
+    def layout(self, notation: Notation) -> layouts.Layout:
         """The layout that they ask for.  Raises ConstrainError for a value that one cannot have, or that exclude each
         other."""
         pair = _pair("separators", self.separators)
@@ -39,7 +31,7 @@ class Spaces(NamedTuple):
                 raise ConstrainError(f"no option for a schema can be {describe(value)}")
         patterns = _pair("separator_patterns", self.separator_patterns)
         if self.whitespace_pattern is None and patterns is None:
-            return layout_for(self.whitespace, self.max_whitespace, self.indent, pair, notation)
+            return layouts.layout_for(self.whitespace, self.max_whitespace, self.indent, pair, notation)
         name = "separator_patterns" if self.whitespace_pattern is None else "whitespace_pattern"
         is_alone = self.max_whitespace is None and self.indent is None and pair is None
         if not is_alone or self.whitespace == "compact":
@@ -49,14 +41,14 @@ class Spaces(NamedTuple):
         if self.whitespace_pattern is not None:
             gap = _matching("whitespace_pattern", self.whitespace_pattern)
         if patterns is None:
-            return layout_of_patterns(gap, MARKS, notation)
+            return layouts.layout_of_patterns(gap, layouts.MARKS, notation)
         comma, colon = (_matching("separator_patterns", *each) for each in zip(patterns, ",:", strict=True))
-        return layout_of_patterns(gap, (comma, colon), notation)
+        return layouts.layout_of_patterns(gap, (comma, colon), notation)
 
 
-def space_around(layout: Layout) -> Regular:
+def space_around(layout: layouts.Layout) -> Regular:
     """The white space that may stand before and behind a whole text, if any may."""
-    return USUAL_GAP if layout.gap is EPSILON else layout.gap
+    return layouts.USUAL_GAP if layout.gap is EPSILON else layout.gap
 
 
 def _pair(name: str, value: Any) -> tuple[Any, Any] | None:
@@ -71,6 +63,6 @@ def _matching(name: str, pattern: Any, mark: str = "") -> Regular:
     if not isinstance(pattern, str):
         raise ConstrainError(f"{name} must hold patterns, which {describe(pattern)} is not")
     try:
-        return separator_matching(pattern, mark) if mark else space_matching(pattern)
+        return layouts.separator_matching(pattern, mark) if mark else layouts.space_matching(pattern)
     except GrammarError as error:
         raise ConstrainError(f"{name}: {pattern!r}: {error}") from None

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from constrain.errors import GrammarError
+from constrain.grammar import regular as r
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.lark.definitions import Body, Definition, Definitions
 from constrain.grammar.lark.fold import bounds, fold
@@ -21,22 +22,6 @@ from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.quotation import Quotation
 from constrain.grammar.regex import regex_language
-from constrain.grammar.regular import (
-    EPSILON,
-    ByteSet,
-    Complement,
-    Concat,
-    Intersect,
-    Literal,
-    Regular,
-    Repeat,
-    Union,
-    complement,
-    concat,
-    intersect,
-    repeat,
-    union,
-)
 from constrain.grammar.utf8 import ANY_TEXT
 from constrain.limits import spend
 
@@ -54,7 +39,7 @@ _EFFORT_FOR_WARNING = 5_000
 class _Part:
     """A language with its size in nodes and bytes, repetitions written out, and the depth of its tree."""
 
-    language: Regular
+    language: r.Regular
     size: int
     depth: int
 
@@ -65,7 +50,7 @@ def _place(token: Token, source: Source) -> str:
 
 
 @lru_cache(maxsize=256)
-def _is_empty(language: Regular) -> bool | None:
+def _is_empty(language: r.Regular) -> bool | None:
     """Whether a language has no text, for a warning; None if that is not clear soon.
 
     Kept, as it takes a third of the time in which a grammar is read that has been read before.
@@ -97,7 +82,7 @@ class Terminals:
         self._size = 0
         self.warnings: list[str] = []
 
-    def named(self, name: str) -> Regular:
+    def named(self, name: str) -> r.Regular:
         """The language of the terminal with this name (in the whole grammar)."""
         if name not in self._parts:
             for dependency in self._in_order(name):
@@ -105,14 +90,14 @@ class Terminals:
                     self._parts[dependency] = self._compile(self._definitions.by_name[dependency], dependency)
         return self._parts[name].language
 
-    def anonymous(self, body: Body) -> Regular:
+    def anonymous(self, body: Body) -> r.Regular:
         """The language of an expression outside of any definition, as in ``%ignore "x"+``."""
         definition = Definition("%ignore", Token("TERMINAL", "%ignore"), True, (), [body], body.source)
         for name in terminal_references(definition):
             self.named(name)
         return self._compile(definition, None).language
 
-    def of_rule(self, definition: Definition) -> tuple[Regular, Regular | None, bool]:
+    def of_rule(self, definition: Definition) -> tuple[r.Regular, r.Regular | None, bool]:
         """What a rule made of terminals is, the end that it names if any, and whether it ends at its first end.
 
         ``[lazy]`` ends at the first place where it can.  ``[suffix=...]`` and ``[stop=...]`` put an end behind it, the
@@ -139,20 +124,20 @@ class Terminals:
                 assert attribute.value is not None
                 end = self._end(attribute.value, definition)
                 # A stop that is the end of the generation says nothing about the text.
-                if end is not EPSILON:
+                if end is not r.EPSILON:
                     return part.language, end, True
         return part.language, None, any(attribute.name == "lazy" for attribute in definition.attributes)
 
-    def _end(self, token: Token, definition: Definition) -> Regular:
+    def _end(self, token: Token, definition: Definition) -> r.Regular:
         if token.type == "TERMINAL":
             return self.named(definition.bodies[0].scope.resolve(token))
         return self.literal(token, definition.source)
 
-    def literal(self, token: Token, source: Source) -> Regular:
+    def literal(self, token: Token, source: Source) -> r.Regular:
         """The language of a string or regex."""
         return self._literal(token, source).language
 
-    def warn_if_empty(self, name: str | None, token: Token, source: Source, language: Regular) -> None:
+    def warn_if_empty(self, name: str | None, token: Token, source: Source, language: r.Regular) -> None:
         """Warn of look-around or anchors that leave no text: they look at text that is no part of their terminal.
 
         ``token`` is where the terminal is defined, or, without a ``name``, a string or regex that stands in a rule.
@@ -257,25 +242,25 @@ class Terminals:
         if len(parts) == 1:
             return parts[0]
         size, depth = self._checked(parts, body)
-        return _Part(concat(*(part.language for part in parts)), size, depth)
+        return _Part(r.concat(*(part.language for part in parts)), size, depth)
 
     def _union(self, parts: list[_Part], body: Body) -> _Part:
         if len(parts) == 1:
             return parts[0]
         size, depth = self._checked(parts, body)
-        return _Part(union(*(part.language for part in parts)), size, depth)
+        return _Part(r.union(*(part.language for part in parts)), size, depth)
 
     def _intersect(self, parts: list[_Part], body: Body) -> _Part:
         size, depth = self._checked(parts, body)
-        return _Part(intersect(*(part.language for part in parts)), size, depth)
+        return _Part(r.intersect(*(part.language for part in parts)), size, depth)
 
     def _negate(self, part: _Part, body: Body) -> _Part:
         size, depth = self._checked([part], body)
-        return _Part(intersect(ANY_TEXT, complement(part.language)), size, depth + 1)
+        return _Part(r.intersect(ANY_TEXT, r.complement(part.language)), size, depth + 1)
 
     def _repeat(self, part: _Part, low: int, high: int | None, body: Body) -> _Part:
         size, depth = self._checked([part], body, max(low if high is None else high, 1))
-        return _Part(repeat(part.language, low, high), size, depth)
+        return _Part(r.repeat(part.language, low, high), size, depth)
 
     def _checked(self, parts: list[_Part], body: Body, count: int = 1) -> tuple[int, int]:
         """Size and depth of ``count`` times all ``parts``; checked before the work is done."""
@@ -379,12 +364,12 @@ def _single_pattern(definition: Definition) -> Token | None:
     return None
 
 
-def _measured(language: Regular) -> _Part:
+def _measured(language: r.Regular) -> _Part:
     return _Part(language, *_size_and_depth(language))
 
 
 @lru_cache(maxsize=512)
-def _size_and_depth(language: Regular) -> tuple[int, int]:
+def _size_and_depth(language: r.Regular) -> tuple[int, int]:
     """Size and depth of a language that was not put together here; shared parts are walked once."""
     known: dict[int, tuple[int, int]] = {}
     todo = [language]
@@ -392,9 +377,9 @@ def _size_and_depth(language: Regular) -> tuple[int, int]:
         node = todo[-1]
         kind = type(node)
         size, depth = 1, 0
-        if kind is Literal:
+        if kind is r.Literal:
             size += len(node.data)  # type: ignore[attr-defined]
-        elif kind is not ByteSet:
+        elif kind is not r.ByteSet:
             inner = _inner(node)
             missing = [item for item in inner if id(item) not in known]
             if missing:
@@ -410,9 +395,9 @@ def _size_and_depth(language: Regular) -> tuple[int, int]:
     return known[id(language)]
 
 
-def _inner(node: Regular) -> tuple[Regular, ...]:
+def _inner(node: r.Regular) -> tuple[r.Regular, ...]:
     if isinstance(node, Quotation):
         return ()
-    if isinstance(node, (Concat, Union, Intersect)):
+    if isinstance(node, (r.Concat, r.Union, r.Intersect)):
         return node.parts
-    return (node.item,) if isinstance(node, (Repeat, Complement)) else ()
+    return (node.item,) if isinstance(node, (r.Repeat, r.Complement)) else ()

@@ -9,25 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+from constrain.grammar import regular as r
 from constrain.grammar.elimination import eliminate
-from constrain.grammar.regular import (
-    EMPTY,
-    Complement,
-    Concat,
-    Intersect,
-    Regular,
-    Repeat,
-    Union,
-    concat,
-    repeat,
-    union,
-)
 
 S = TypeVar("S", bound=Hashable)
-Matrix = dict[S, dict[S, Regular]]
+Matrix = dict[S, dict[S, r.Regular]]
 """From state to state, the language of the step; absent for none."""
 
-Sizes = dict[int, tuple[int, Regular]]
+Sizes = dict[int, tuple[int, r.Regular]]
 """The size of nodes by their ``id``, with the node, which must live as long as its entry."""
 
 MAX_STATES = 24
@@ -38,15 +27,17 @@ def multiply(left: Matrix[S], right: Matrix[S]) -> Matrix[S]:
     """A step of ``left`` and then one of ``right``."""
     out: Matrix[S] = {}
     for source, row in left.items():
-        found: dict[S, Regular] = {}
+        found: dict[S, r.Regular] = {}
         for between, first in row.items():
             for target, second in right.get(between, {}).items():
-                found[target] = union(found.get(target, EMPTY), concat(first, second))
+                found[target] = r.union(found.get(target, r.EMPTY), r.concat(first, second))
         out[source] = found
     return out
 
 
-def steps(row: dict[S, Regular], matrix: Matrix[S], count: int, check: Callable[[Matrix[S]], None]) -> dict[S, Regular]:
+def steps(
+    row: dict[S, r.Regular], matrix: Matrix[S], count: int, check: Callable[[Matrix[S]], None]
+) -> dict[S, r.Regular]:
     """``row`` and then ``count`` steps; ``check`` sees every intermediate result and may refuse it for its size."""
     start = next(iter(matrix))
     if count <= 8:
@@ -67,7 +58,7 @@ def steps(row: dict[S, Regular], matrix: Matrix[S], count: int, check: Callable[
     return row
 
 
-def all_paths(edges: Matrix[S], start: S) -> dict[S, Regular]:
+def all_paths(edges: Matrix[S], start: S) -> dict[S, r.Regular]:
     """For every state that can be reached from ``start``, in any number of steps, the language of the paths to it."""
     order = [start]
     for state in order:
@@ -75,29 +66,29 @@ def all_paths(edges: Matrix[S], start: S) -> dict[S, Regular]:
     return {target: _paths_between(edges, order, start, target) for target in order}
 
 
-def _paths_between(edges: Matrix[S], order: list[S], start: S, end: S) -> Regular:
+def _paths_between(edges: Matrix[S], order: list[S], start: S, end: S) -> r.Regular:
     rows: Matrix[S] = {state: dict(edges.get(state, {})) for state in order}
     for state in reversed(order):
         if state not in (start, end):
             eliminate(rows, state)
-    again = repeat(rows[start].get(start, EMPTY))
+    again = r.repeat(rows[start].get(start, r.EMPTY))
     if start == end:
         return again
-    there = concat(again, rows[start].get(end, EMPTY))
-    around = concat(rows[end].get(start, EMPTY), again, rows[start].get(end, EMPTY))
-    return concat(there, repeat(union(rows[end].get(end, EMPTY), around)))
+    there = r.concat(again, rows[start].get(end, r.EMPTY))
+    around = r.concat(rows[end].get(start, r.EMPTY), again, rows[start].get(end, r.EMPTY))
+    return r.concat(there, r.repeat(r.union(rows[end].get(end, r.EMPTY), around)))
 
 
-def tree_size(regular: Regular, known: Sizes) -> int:
+def tree_size(regular: r.Regular, known: Sizes) -> int:
     """The number of nodes in the tree, shared parts counted every time; ``known`` remembers, by identity."""
     found = known.get(id(regular))
     if found is not None:
         return found[0]
     size = 1
-    if isinstance(regular, Concat | Union | Intersect):
+    if isinstance(regular, r.Concat | r.Union | r.Intersect):
         for part in regular.parts:
             size += tree_size(part, known)
-    elif isinstance(regular, Repeat | Complement):
+    elif isinstance(regular, r.Repeat | r.Complement):
         size += tree_size(regular.item, known)
     known[id(regular)] = (size, regular)
     return size

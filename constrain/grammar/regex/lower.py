@@ -20,37 +20,14 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NoReturn
 
+from constrain.grammar import regular as r
 from constrain.grammar.derivatives import has_empty_string
+from constrain.grammar.regex import nodes as n
 from constrain.grammar.regex.automaton import MAX_STATES, Matrix, Sizes, all_paths, multiply, steps, tree_size
 from constrain.grammar.regex.charsets import error_at
 from constrain.grammar.regex.guard import forbidden, guard_loop
-from constrain.grammar.regex.nodes import (
-    ANYTHING,
-    LOOKS,
-    NIL,
-    PLAIN,
-    After,
-    Alt,
-    Before,
-    Chars,
-    Look,
-    Node,
-    Repeat,
-    Seq,
-    alt,
-    seq,
-)
 from constrain.grammar.regex.settle import partition, trim
 from constrain.grammar.regex.spell import Encoder, Speller, meet
-from constrain.grammar.regular import (
-    ANY_BYTES,
-    EMPTY,
-    EPSILON,
-    Regular,
-    concat,
-    optional,
-    union,
-)
 from constrain.grammar.utf8 import ALL, CodePoints, common, negate
 from constrain.limits import spend
 
@@ -80,21 +57,21 @@ MAX_UNROLL = 32
 class Rest:
     """Everything in the pattern that comes after some place, up to the end of the text."""
 
-    def __init__(self, lowering: Lowering, node: Node, rest: Rest | None) -> None:
+    def __init__(self, lowering: Lowering, node: n.Node, rest: Rest | None) -> None:
         self.lowering = lowering
         self.node = node
         self.rest = rest
         self.reads: bool = node.reads or (rest is not None and node.low == 0 and rest.reads)
-        self._known: dict[State, Regular] = {}
+        self._known: dict[State, r.Regular] = {}
 
-    def after(self, state: State) -> Regular:
+    def after(self, state: State) -> r.Regular:
         """The texts that may follow in ``state``."""
         if not self.reads:
             state = (_ANY, state[1])
         known = self._known.get(state)
         if known is None:
             if self.rest is None:
-                known = EPSILON if state[1] is None or state[1][1] else EMPTY
+                known = r.EPSILON if state[1] is None or state[1][1] else r.EMPTY
             else:
                 known = self.lowering.lower(self.node, state, self.rest)
             self._known[state] = known
@@ -109,73 +86,73 @@ class AnyRest(Rest):
     something is left behind a look-ahead would be found by going through all states of the pattern.
     """
 
-    def after(self, state: State) -> Regular:
+    def after(self, state: State) -> r.Regular:
         must = state[1]
         if must is None:
-            return ANY_BYTES
+            return r.ANY_BYTES
         points, edge = must
-        follows = concat(self.lowering.speller.characters(points), ANY_BYTES) if points else EMPTY
-        return optional(follows) if edge else follows
+        follows = r.concat(self.lowering.speller.characters(points), r.ANY_BYTES) if points else r.EMPTY
+        return r.optional(follows) if edge else follows
 
 
 class Lowering:
     """The lowering of one pattern; ``tree`` must have been settled."""
 
-    def __init__(self, pattern: str, tree: Node, encode_char: Encoder) -> None:
+    def __init__(self, pattern: str, tree: n.Node, encode_char: Encoder) -> None:
         self.pattern = pattern
         self.tree = tree
         self._sizes: Sizes = {}
         self.speller = Speller(encode_char, self._sizes)
-        self.anything = self.speller.spell(ANYTHING)
-        looked_behind = [each for each in _assertions(tree) if isinstance(each, Before)]
+        self.anything = self.speller.spell(n.ANYTHING)
+        looked_behind = [each for each in _assertions(tree) if isinstance(each, n.Before)]
         self.parts = partition(ALL, [before.points for before in looked_behind])
         if len(self.parts) > MAX_PARTS:
             self.fail(f"look-behinds tell more than {MAX_PARTS} classes of characters apart", looked_behind[-1].at)
-        self.end = Rest(self, NIL, None)
-        self.any_rest = AnyRest(self, ANYTHING, self.end)
+        self.end = Rest(self, n.NIL, None)
+        self.any_rest = AnyRest(self, n.ANYTHING, self.end)
         # By identity, so each entry keeps its key alive.
-        self._known: dict[tuple[int, State, bool], tuple[dict[State, Regular], Node]] = {}
+        self._known: dict[tuple[int, State, bool], tuple[dict[State, r.Regular], n.Node]] = {}
 
     def fail(self, reason: str, at: int) -> NoReturn:
         """Raise a GrammarError that names the place of offset ``at``."""
         raise error_at(self.pattern, reason, at)
 
-    def run(self) -> Regular:
+    def run(self) -> r.Regular:
         """The language of the whole pattern."""
         return Rest(self, self.tree, self.end).after((_START, None))
 
     # -- continuation ----------------------------------------------------------------------
 
-    def lower(self, node: Node, state: State, rest: Rest) -> Regular:
+    def lower(self, node: n.Node, state: State, rest: Rest) -> r.Regular:
         """The texts that begin with a match of ``node`` and go on with ``rest``."""
         spend(10)
-        if node.tier < LOOKS:
+        if node.tier < n.LOOKS:
             found = self.paths(node, state, rest.reads)
-            return self._checked(union(*(concat(path, rest.after(then)) for then, path in found.items())), node)
-        if type(node) is Seq:
-            first = next(index for index, item in enumerate(node.items) if item.tier == LOOKS)
+            return self._checked(r.union(*(r.concat(path, rest.after(then)) for then, path in found.items())), node)
+        if type(node) is n.Seq:
+            first = next(index for index, item in enumerate(node.items) if item.tier == n.LOOKS)
             if first == 0:
-                return self.lower(node.items[0], state, Rest(self, seq(node.items[1:]), rest))
-            return self.lower(seq(node.items[:first]), state, Rest(self, seq(node.items[first:]), rest))
-        if type(node) is Alt:
-            return self._checked(union(*(self.lower(item, state, rest) for item in node.items)), node)
-        if type(node) is Look:
+                return self.lower(node.items[0], state, Rest(self, n.seq(node.items[1:]), rest))
+            return self.lower(n.seq(node.items[:first]), state, Rest(self, n.seq(node.items[first:]), rest))
+        if type(node) is n.Alt:
+            return self._checked(r.union(*(self.lower(item, state, rest) for item in node.items)), node)
+        if type(node) is n.Look:
             if not node.ahead:
                 self.fail(_TOO_FAR_BACK, node.at)
             after = rest.after(state)
             inside = self.lower(node.body, (state[0], None), self.any_rest)
             return self._checked(meet(after, inside, node.negated, self.anything), node)
-        assert type(node) is Repeat
+        assert type(node) is n.Repeat
         return self._checked(self._lower_loop(node, state, rest), node)
 
-    def _lower_loop(self, loop: Repeat, state: State, rest: Rest) -> Regular:
-        if loop.least == 0 and (after := rest.after(state)) in (self.anything, ANY_BYTES):
+    def _lower_loop(self, loop: n.Repeat, state: State, rest: Rest) -> r.Regular:
+        if loop.least == 0 and (after := rest.after(state)) in (self.anything, r.ANY_BYTES):
             return after
         guarded = self._guarded(loop, state, rest)
         if guarded is not None:
             return guarded
         if loop.most is None or loop.most > MAX_UNROLL:
-            inside = next(each for each in _assertions(loop) if isinstance(each, Look))
+            inside = next(each for each in _assertions(loop) if isinstance(each, n.Look))
             if not inside.ahead:
                 self.fail(_TOO_FAR_BACK, inside.at)
             self.fail(
@@ -183,21 +160,21 @@ class Lowering:
                 "a repeated single character and a few short strings it must not begin, as in (?:(?!abc).)*",
                 inside.at,
             )
-        tail: Node = NIL
+        tail: n.Node = n.NIL
         for _ in range(loop.most - loop.least):
-            tail = alt((seq((loop.item, tail)), NIL))
-        return self.lower(seq((*[loop.item] * loop.least, tail)), state, rest)
+            tail = n.alt((n.seq((loop.item, tail)), n.NIL))
+        return self.lower(n.seq((*[loop.item] * loop.least, tail)), state, rest)
 
-    def _guarded(self, loop: Repeat, state: State, rest: Rest) -> Regular | None:
+    def _guarded(self, loop: n.Repeat, state: State, rest: Rest) -> r.Regular | None:
         """A repeated single character with look-aheads, as in ``(?:(?!X).)*``; None if the loop is another one."""
         item = loop.item
         if item.low != 1 or item.high != 1 or item.reads:
             return None
-        bare = Repeat(_without_assertions(item), loop.least, loop.most, loop.at)
-        if not rest.reads and rest.after((_ANY, None)) == EPSILON:
+        bare = n.Repeat(_without_assertions(item), loop.least, loop.most, loop.at)
+        if not rest.reads and rest.after((_ANY, None)) == r.EPSILON:
             # Up to the end of the text: no place in it may be one where the item does not match.
             spelled = self.speller.spell(bare)
-            found = meet(spelled, concat(self.anything, self._unmatched(item)), True, self.anything)
+            found = meet(spelled, r.concat(self.anything, self._unmatched(item)), True, self.anything)
         else:
             before = self._guarded_before(bare, item, state[0], rest)
             if before is None:
@@ -207,27 +184,27 @@ class Lowering:
             return found
         points, edge = state[1]
         if not points:
-            return EPSILON if edge and has_empty_string(found) else EMPTY
+            return r.EPSILON if edge and has_empty_string(found) else r.EMPTY
         return meet(found, self.any_rest.after(state), False, self.anything)
 
-    def _unmatched(self, item: Node) -> Regular:
+    def _unmatched(self, item: n.Node) -> r.Regular:
         """The texts, not empty, at whose start the single character ``item`` and its look-aheads do not match."""
-        some = self.speller.spell(seq((Chars(ALL), ANYTHING)))
-        *looks, last = item.items if type(item) is Seq else (item,)
-        if last.tier == PLAIN and all(type(each) is Look and each.negated for each in looks):
+        some = self.speller.spell(n.seq((n.Chars(ALL), n.ANYTHING)))
+        *looks, last = item.items if type(item) is n.Seq else (item,)
+        if last.tier == n.PLAIN and all(type(each) is n.Look and each.negated for each in looks):
             # The character itself is seen to by the loop.
-            wrong = [self.lower(each.body, (_ANY, None), self.any_rest) for each in looks if type(each) is Look]
-            return union(
+            wrong = [self.lower(each.body, (_ANY, None), self.any_rest) for each in looks if type(each) is n.Look]
+            return r.union(
                 *(meet(some, text, False, self.anything) if has_empty_string(text) else text for text in wrong)
             )
         return meet(some, self.lower(item, (_ANY, None), self.any_rest), True, self.anything)
 
-    def _guarded_before(self, bare: Repeat, item: Node, left: int, rest: Rest) -> Regular | None:
+    def _guarded_before(self, bare: n.Repeat, item: n.Node, left: int, rest: Rest) -> r.Regular | None:
         """The loop with more text after it, into which a forbidden string may reach."""
         words = forbidden(item)
         if words is None:
             return None
-        assert type(bare.item) is Chars
+        assert type(bare.item) is n.Chars
         guard = guard_loop(bare.item.points, words)
         if guard is None:
             return None
@@ -245,56 +222,56 @@ class Lowering:
                 if len(word) == length + 1:
                     must = common(must, negate(word[length]))
                 else:
-                    remains.append(concat(self.speller.spell(seq(tuple(map(Chars, word[length:])))), ANY_BYTES))
+                    remains.append(r.concat(self.speller.spell(n.seq(tuple(map(n.Chars, word[length:])))), r.ANY_BYTES))
             if counted:
                 path = meet(path, self.speller.spell(bare), False, self.anything)
             for last, piece in self._by_last(path, left) if rest.reads else ((_ANY, path),):
                 after = rest.after((last, None if must == ALL else (must, True)))
                 for remain in remains:
                     after = meet(after, remain, True, self.anything)
-                found_all.append(concat(piece, after))
-        return union(*found_all)
+                found_all.append(r.concat(piece, after))
+        return r.union(*found_all)
 
-    def _by_last(self, path: Regular, left: int) -> Iterator[tuple[int, Regular]]:
+    def _by_last(self, path: r.Regular, left: int) -> Iterator[tuple[int, r.Regular]]:
         """``path`` split by the previous character at its end; ``left`` is the one at its beginning."""
         if has_empty_string(path):
-            yield left, EPSILON
+            yield left, r.EPSILON
         for index, part in enumerate(self.parts):
-            yield index + 1, meet(path, self.speller.spell(seq((ANYTHING, Chars(part)))), False, self.anything)
+            yield index + 1, meet(path, self.speller.spell(n.seq((n.ANYTHING, n.Chars(part)))), False, self.anything)
 
     # -- states ------------------------------------------------------------------------------
 
-    def paths(self, node: Node, state: State, reads: bool) -> dict[State, Regular]:
+    def paths(self, node: n.Node, state: State, reads: bool) -> dict[State, r.Regular]:
         """What ``node`` matches from ``state``, by the state it ends in; ``reads``: the previous character matters."""
         spend(5)
-        if node.tier == PLAIN:
+        if node.tier == n.PLAIN:
             return self._plain_paths(node, state, reads)
         left, must = state
-        if isinstance(node, Before):
+        if isinstance(node, n.Before):
             assert left != _ANY
             holds = node.edge if left == _START else bool(common(self.parts[left - 1], node.points))
-            return {(left if reads else _ANY, must): EPSILON} if holds else {}
-        if isinstance(node, After):
+            return {(left if reads else _ANY, must): r.EPSILON} if holds else {}
+        if isinstance(node, n.After):
             points, edge = (node.points, node.edge) if must is None else _both(must, node)
-            return {(left if reads else _ANY, (points, edge)): EPSILON} if points or edge else {}
+            return {(left if reads else _ANY, (points, edge)): r.EPSILON} if points or edge else {}
         key = (id(node), state, reads)
         if key not in self._known:
-            if type(node) is Alt:
+            if type(node) is n.Alt:
                 found = self._alt_paths(node, state, reads)
-            elif type(node) is Repeat:
+            elif type(node) is n.Repeat:
                 found = self._loop_paths(node, state, reads)
             else:
-                assert type(node) is Seq
+                assert type(node) is n.Seq
                 found = self._seq_paths(node, state, reads)
             self._check_size(found.values(), node)
             self._known[key] = found, node
         return self._known[key][0]
 
-    def _plain_paths(self, node: Node, state: State, reads: bool) -> dict[State, Regular]:
+    def _plain_paths(self, node: n.Node, state: State, reads: bool) -> dict[State, r.Regular]:
         left, must = state
         if must is None and not reads:
             return {(_ANY, None): self.speller.spell(node)}
-        found: dict[State, Regular] = {}
+        found: dict[State, r.Regular] = {}
         body = node if must is None else trim(node, must[0], at_end=False)
         if reads:
             for index, part in enumerate(self.parts):
@@ -303,38 +280,38 @@ class Lowering:
             found[_ANY, None] = self.speller.spell(body)
         if node.nullable:
             here = (left if reads else _ANY, must)
-            found[here] = union(found.get(here, EMPTY), EPSILON)
-        return {then: path for then, path in found.items() if path != EMPTY}
+            found[here] = r.union(found.get(here, r.EMPTY), r.EPSILON)
+        return {then: path for then, path in found.items() if path != r.EMPTY}
 
-    def _alt_paths(self, node: Alt, state: State, reads: bool) -> dict[State, Regular]:
-        found: dict[State, list[Regular]] = {}
+    def _alt_paths(self, node: n.Alt, state: State, reads: bool) -> dict[State, r.Regular]:
+        found: dict[State, list[r.Regular]] = {}
         for item in node.items:
             for then, path in self.paths(item, state, reads).items():
                 found.setdefault(then, []).append(path)
-        return {then: union(*some) for then, some in found.items()}
+        return {then: r.union(*some) for then, some in found.items()}
 
-    def _seq_paths(self, node: Seq, state: State, reads: bool) -> dict[State, Regular]:
-        runs: list[Node] = []
-        for plain, group in groupby(node.items, key=lambda item: item.tier == PLAIN):
+    def _seq_paths(self, node: n.Seq, state: State, reads: bool) -> dict[State, r.Regular]:
+        runs: list[n.Node] = []
+        for plain, group in groupby(node.items, key=lambda item: item.tier == n.PLAIN):
             members = list(group)
-            runs += [seq(members)] if plain else members
+            runs += [n.seq(members)] if plain else members
         later = [reads]
         for item in reversed(runs[1:]):
             later.append(item.reads or (item.low == 0 and later[-1]))
-        found: dict[State, Regular] = {state: EPSILON}
+        found: dict[State, r.Regular] = {state: r.EPSILON}
         for item in runs:
             item_reads = later.pop()
-            longer: dict[State, Regular] = {}
+            longer: dict[State, r.Regular] = {}
             for here, path in found.items():
                 for then, step in self.paths(item, here, item_reads).items():
-                    longer[then] = union(longer.get(then, EMPTY), concat(path, step))
+                    longer[then] = r.union(longer.get(then, r.EMPTY), r.concat(path, step))
             found = longer
         return found
 
-    def _loop_paths(self, loop: Repeat, state: State, reads: bool) -> dict[State, Regular]:
+    def _loop_paths(self, loop: n.Repeat, state: State, reads: bool) -> dict[State, r.Regular]:
         reads = reads or loop.item.reads
         start: State = state if reads else (_ANY, state[1])
-        edges: dict[State, dict[State, Regular]] = {}
+        edges: dict[State, dict[State, r.Regular]] = {}
         todo = [start]
         while todo:
             here = todo.pop()
@@ -347,54 +324,54 @@ class Lowering:
         def check(matrix: Matrix[State]) -> None:
             self._check_size([path for row in matrix.values() for path in row.values()], loop)
 
-        found = steps({start: EPSILON}, edges, loop.least, check)
+        found = steps({start: r.EPSILON}, edges, loop.least, check)
         if loop.most is None:
             return multiply({start: found}, {here: all_paths(edges, here) for here in edges})[start]
         maybe = {here: dict(row) for here, row in edges.items()}
         for here, row in maybe.items():
-            row[here] = union(EPSILON, row.get(here, EMPTY))
+            row[here] = r.union(r.EPSILON, row.get(here, r.EMPTY))
         return steps(found, maybe, loop.most - loop.least, check)
 
     # -- size --------------------------------------------------------------------------------
 
-    def _checked(self, regular: Regular, node: Node) -> Regular:
+    def _checked(self, regular: r.Regular, node: n.Node) -> r.Regular:
         self._check_size([regular], node)
         return regular
 
-    def _check_size(self, regulars: Iterable[Regular], node: Node) -> None:
+    def _check_size(self, regulars: Iterable[r.Regular], node: n.Node) -> None:
         if sum(tree_size(regular, self._sizes) for regular in regulars) > MAX_TREE:
             self.fail(f"look-arounds make this pattern larger than {MAX_TREE} nodes", _first_assertion(node))
 
 
-def _both(must: tuple[CodePoints, bool], after: After) -> tuple[CodePoints, bool]:
+def _both(must: tuple[CodePoints, bool], after: n.After) -> tuple[CodePoints, bool]:
     return common(must[0], after.points), must[1] and after.edge
 
 
-def _children(node: Node) -> tuple[Node, ...]:
-    if isinstance(node, Seq | Alt):
+def _children(node: n.Node) -> tuple[n.Node, ...]:
+    if isinstance(node, n.Seq | n.Alt):
         return node.items
-    if isinstance(node, Repeat):
+    if isinstance(node, n.Repeat):
         return (node.item,)
-    return (node.body,) if isinstance(node, Look) else ()
+    return (node.body,) if isinstance(node, n.Look) else ()
 
 
-def _assertions(node: Node) -> Iterator[Before | After | Look]:
+def _assertions(node: n.Node) -> Iterator[n.Before | n.After | n.Look]:
     """The assertions in ``node``, from left to right."""
     if node.tier:
-        if isinstance(node, Before | After | Look):
+        if isinstance(node, n.Before | n.After | n.Look):
             yield node
         for child in _children(node):
             yield from _assertions(child)
 
 
-def _first_assertion(node: Node) -> int:
+def _first_assertion(node: n.Node) -> int:
     return next((each.at for each in _assertions(node)), 0)
 
 
-def _without_assertions(node: Node) -> Node:
+def _without_assertions(node: n.Node) -> n.Node:
     """A node of one character, without what it asserts."""
-    if type(node) is Seq:
-        return seq([_without_assertions(item) for item in node.items if item.high != 0])
-    if type(node) is Alt:
-        return alt([_without_assertions(item) for item in node.items])
+    if type(node) is n.Seq:
+        return n.seq([_without_assertions(item) for item in node.items if item.high != 0])
+    if type(node) is n.Alt:
+        return n.alt([_without_assertions(item) for item in node.items])
     return node

@@ -9,22 +9,7 @@ import re
 from functools import lru_cache
 
 from constrain.errors import GrammarError
-from constrain.grammar.regex import classes
-from constrain.grammar.regex.charsets import (
-    ASCII,
-    ASCII_CASE,
-    CASE,
-    DOTALL,
-    ECMA_CASE,
-    FOLD,
-    MULTILINE,
-    VERBOSE,
-    Source,
-    in_any_case,
-    named_class,
-    read_escape,
-    read_set,
-)
+from constrain.grammar.regex import charsets, classes
 from constrain.grammar.regex.nodes import After, Before, Chars, Node, alt, chars, look, rep, seq
 from constrain.grammar.utf8 import ALL, CodePoints, negate
 from constrain.limits import spend
@@ -42,7 +27,14 @@ MAX_REPEAT = 1_000_000
 MAX_ASSERTIONS = 250
 """Anchors, word boundaries and look-arounds in a pattern."""
 
-_FLAGS = {"i": FOLD, "s": DOTALL, "m": MULTILINE, "x": VERBOSE, "a": ASCII, "u": 0}
+_FLAGS = {
+    "i": charsets.FOLD,
+    "s": charsets.DOTALL,
+    "m": charsets.MULTILINE,
+    "x": charsets.VERBOSE,
+    "a": charsets.ASCII,
+    "u": 0,
+}
 _SPECIAL = frozenset("\\[(){}.*+?|^$")
 _BLANK = frozenset(" \t\n\r\v\f")
 _BRACES = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
@@ -67,7 +59,7 @@ def parse(pattern: str, flags: str, dialect: str, *, ascii_case: bool = False) -
         raise ValueError(f"dialect must be 'python' or 'ecma', not {dialect!r}")
     if len(pattern) > MAX_LENGTH:
         raise GrammarError(f"the pattern has {len(pattern)} characters; the limit is {MAX_LENGTH}")
-    bits = ASCII_CASE * ascii_case | ECMA_CASE * (dialect == "ecma")
+    bits = charsets.ASCII_CASE * ascii_case | charsets.ECMA_CASE * (dialect == "ecma")
     for flag in flags:
         if flag not in _FLAGS:
             raise GrammarError(f"unknown regex flag {flag!r}; there are {', '.join(_FLAGS)}")
@@ -93,10 +85,10 @@ class _Group:
 @lru_cache(maxsize=4096)
 def _char(point: int, flags: int) -> Node:
     points: CodePoints = ((point, point),)
-    return Chars(in_any_case(points, flags))
+    return Chars(charsets.in_any_case(points, flags))
 
 
-class _Parser(Source):
+class _Parser(charsets.Source):
     def __init__(self, text: str, flags: int, ecma: bool) -> None:
         super().__init__(text, flags, ecma)
         self.items: list[Node] = []
@@ -112,14 +104,14 @@ class _Parser(Source):
             spend()
             char = text[self.at]
             if char not in _SPECIAL:
-                if self.flags & VERBOSE and (char in _BLANK or char == "#"):
+                if self.flags & charsets.VERBOSE and (char in _BLANK or char == "#"):
                     self._skip(char)
                     continue
                 self.at += 1
-                self.items.append(_char(ord(char), self.flags & CASE))
+                self.items.append(_char(ord(char), self.flags & charsets.CASE))
                 self.last = _ATOM
             elif char == "[":
-                self._atom(chars(read_set(self)))
+                self._atom(chars(charsets.read_set(self)))
             elif char == "\\":
                 self._escape()
             elif char == "(":
@@ -133,7 +125,7 @@ class _Parser(Source):
                 self.last = _NONE
             elif char == ".":
                 self.at += 1
-                self._atom(Chars(ALL if self.flags & DOTALL else negate(self._newlines())))
+                self._atom(Chars(ALL if self.flags & charsets.DOTALL else negate(self._newlines())))
             elif char == "^" or char == "$":
                 self._anchor(char, 1)
             else:
@@ -167,7 +159,7 @@ class _Parser(Source):
         at = self.at
         self._count_assertion(at)
         self.at += length
-        lines = self._newlines() if self.flags & MULTILINE else ()
+        lines = self._newlines() if self.flags & charsets.MULTILINE else ()
         if name == "^":
             node: Node = Before(lines, True, at)
         elif name == "$":
@@ -177,7 +169,7 @@ class _Parser(Source):
         elif name in "Zz":
             node = After((), True, at)
         else:
-            word = named_class("w", self.ecma, self.flags)
+            word = charsets.named_class("w", self.ecma, self.flags)
             other = negate(word)
             # A word character on one side only (\b), or on both sides or neither (\B).
             right = (word, other) if name == "B" else (other, word)
@@ -198,9 +190,9 @@ class _Parser(Source):
             self.fail("back-references are not regular and not supported", at)
         if letter and letter in "123456789" and (self.ecma or not _is_octal(text[at + 1 : at + 4])):
             self.fail("back-references are not regular and not supported", at)
-        found = read_escape(self, in_set=False)
+        found = charsets.read_escape(self, in_set=False)
         if isinstance(found, int):
-            self._atom(_char(found, self.flags & CASE))
+            self._atom(_char(found, self.flags & charsets.CASE))
         else:
             self._atom(chars(found))
 
@@ -268,7 +260,7 @@ class _Parser(Source):
             self.fail("the flags 'a' and 'u' exclude each other and cannot be switched off", at)
         if not on and not off:
             self.fail("flags are missing here", at)
-        flags = self.flags & ~ASCII if "u" in on else self.flags
+        flags = self.flags & ~charsets.ASCII if "u" in on else self.flags
         for letter in on:
             flags |= _FLAGS[letter]
         for letter in off or "":

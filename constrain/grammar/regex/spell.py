@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+from constrain.grammar import regular as r
 from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.regex.automaton import Sizes
 from constrain.grammar.regex.nodes import ANYTHING, NIL, Alt, Chars, Meet, Node, Repeat, Seq
-from constrain.grammar.regular import (
-    ANY_BYTES,
-    EMPTY,
-    EPSILON,
-    Literal,
-    Regular,
-    complement,
-    concat,
-    intersect,
-    literal,
-    optional,
-    repeat,
-    union,
-)
 from constrain.grammar.utf8 import CodePoints
 from constrain.limits import spend
 
-Encoder = Callable[[CodePoints], Regular]
+Encoder = Callable[[CodePoints], r.Regular]
 """Says how one code point out of a set is written in bytes."""
 
 
 @lru_cache(maxsize=4096)
-def _encoded(encode_char: Encoder, points: CodePoints) -> Regular:
+def _encoded(encode_char: Encoder, points: CodePoints) -> r.Regular:
     return encode_char(points)
 
 
@@ -71,21 +58,21 @@ class Speller:
         self.encode_char = encode_char
         self._sizes: Sizes = {} if sizes is None else sizes
 
-    def characters(self, points: CodePoints) -> Regular:
+    def characters(self, points: CodePoints) -> r.Regular:
         """One code point out of ``points``."""
         spelled = _encoded(self.encode_char, points)
         # One object for every occurrence of a set, however many nodes it has: it counts once.
         self._sizes[id(spelled)] = 1, spelled
         return spelled
 
-    def spell(self, node: Node) -> Regular:
+    def spell(self, node: Node) -> r.Regular:
         """The language of a plain node."""
         spend()
         kind = type(node)
         if kind is Chars:
             return self.characters(node.points)  # type: ignore[attr-defined]
         if kind is Repeat:
-            return repeat(self.spell(node.item), node.least, node.most)  # type: ignore[attr-defined]
+            return r.repeat(self.spell(node.item), node.least, node.most)  # type: ignore[attr-defined]
         if kind is Seq:
             return self._spell_seq(node.items)  # type: ignore[attr-defined]
         if kind is Alt:
@@ -93,54 +80,54 @@ class Speller:
             together, apart = _by_first_set(node.items)  # type: ignore[attr-defined]
             parts = []
             for first, rests in together.items():
-                parts.append(concat(self.characters(first), union(*map(self._spell_seq, rests))))
+                parts.append(r.concat(self.characters(first), r.union(*map(self._spell_seq, rests))))
             for item in apart:
                 if item is not NIL:
                     parts.append(self.spell(item))  # noqa: PERF401
-            one = union(*parts)
-            return optional(one) if any(item is NIL for item in apart) else one
+            one = r.union(*parts)
+            return r.optional(one) if any(item is NIL for item in apart) else one
         assert type(node) is Meet
         inside = self._spell_filter(node.filter)
         return meet(self.spell(node.item), inside, node.negated, self.spell(ANYTHING))
 
-    def _spell_filter(self, node: Node) -> Regular:
+    def _spell_filter(self, node: Node) -> r.Regular:
         """What a text is met with.
 
         Where that goes on with any text it goes on with any bytes: a derivative tells then that nothing more is asked
         for, and nobody has to search for a text that is none.
         """
         if type(node) is Seq and node.items and node.items[-1] is ANYTHING:
-            return concat(self._spell_seq(node.items[:-1]), ANY_BYTES)
+            return r.concat(self._spell_seq(node.items[:-1]), r.ANY_BYTES)
         return self.spell(node)
 
-    def _spell_seq(self, items: Iterable[Node]) -> Regular:
-        parts: list[Regular] = []
+    def _spell_seq(self, items: Iterable[Node]) -> r.Regular:
+        parts: list[r.Regular] = []
         run: list[bytes] = []
         for item in items:
             part = self.spell(item)
-            if type(part) is Literal:
+            if type(part) is r.Literal:
                 run.append(part.data)
                 continue
             if run:
-                parts.append(literal(b"".join(run)))
+                parts.append(r.literal(b"".join(run)))
                 run.clear()
             parts.append(part)
         if run:
-            parts.append(literal(b"".join(run)))
-        return concat(*parts)
+            parts.append(r.literal(b"".join(run)))
+        return r.concat(*parts)
 
 
-def meet(left: Regular, right: Regular, negated: bool, anything: Regular) -> Regular:
+def meet(left: r.Regular, right: r.Regular, negated: bool, anything: r.Regular) -> r.Regular:
     """``left`` and (or, ``negated``, but not) ``right``; ``anything`` is the language of all texts.
 
     ``right`` may go on with any bytes where ``left`` goes on with characters.
     """
-    if left == EMPTY:
-        return EMPTY
-    if left == EPSILON:
-        return EPSILON if has_empty_string(right) != negated else EMPTY
-    if right == EMPTY:
-        return left if negated else EMPTY
-    if right in (anything, ANY_BYTES):
-        return EMPTY if negated else left
-    return intersect(left, complement(right) if negated else right)
+    if left == r.EMPTY:
+        return r.EMPTY
+    if left == r.EPSILON:
+        return r.EPSILON if has_empty_string(right) != negated else r.EMPTY
+    if right == r.EMPTY:
+        return left if negated else r.EMPTY
+    if right in (anything, r.ANY_BYTES):
+        return r.EMPTY if negated else left
+    return r.intersect(left, r.complement(right) if negated else right)

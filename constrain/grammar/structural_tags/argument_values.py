@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from constrain.errors import SchemaError
+from constrain.grammar import regular as r
 from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.json_schema.document.places import Handle, Never
 from constrain.grammar.json_schema.lexical.layout import Layout
@@ -26,27 +27,14 @@ from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.json_schema.writing.context import Right
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import (
-    EPSILON,
-    Regular,
-    byte_set,
-    complement,
-    concat,
-    counted,
-    intersect,
-    literal,
-    optional,
-    repeat,
-    union,
-)
 from constrain.grammar.rules_on_demand import Template
 from constrain.grammar.structural_tags.styles import STYLES, ArgumentStyle
 from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import token_set
 from constrain.grammar.utf8 import ANY_CHAR, ANY_TEXT, CodePoints, common, encode, holds, negate, normalize
 
-_ANY_SPACE = byte_set(b" \t\n\r")
-_LINE_END = literal("\n")
+_ANY_SPACE = r.byte_set(b" \t\n\r")
+_LINE_END = r.literal("\n")
 # What a name holds that the schema does not say, and has no pattern for.
 _IDENTIFIER = regex_code_points("[a-zA-Z_][a-zA-Z0-9_]*")
 _CONTROLS = ((0, 0x1F),)
@@ -69,23 +57,23 @@ class Names(Spelling):
         self._style = style
         self._no_name = _marks_of(style)
         self.character = self.points(((0, 0x10FFFF),))
-        self.body = repeat(self.character, 1) if style.any_name else _IDENTIFIER
+        self.body = r.repeat(self.character, 1) if style.any_name else _IDENTIFIER
 
     @lru_cache(maxsize=1024)  # noqa: B019 (there are few, and they live as long as the module)
-    def points(self, points: CodePoints) -> Regular:
+    def points(self, points: CodePoints) -> r.Regular:
         """One character out of a code point set; none that could not stand in a name."""
         parts = [encode(common(points, negate(self._no_name)))]
         for character, escape in self._style.escapes.items():
             if holds(points, ord(character)):
-                parts.append(literal(escape))
-        return union(*parts)
+                parts.append(r.literal(escape))
+        return r.union(*parts)
 
     @lru_cache(maxsize=1024)  # noqa: B019
-    def text(self, text: str) -> Regular:
+    def text(self, text: str) -> r.Regular:
         """Exactly this name."""
-        return literal(self._style.write_name(text))
+        return r.literal(self._style.write_name(text))
 
-    def any_of(self, texts: tuple[str, ...]) -> Regular:
+    def any_of(self, texts: tuple[str, ...]) -> r.Regular:
         """Exactly one of these names."""
         return prefix_tree(texts, self.text)
 
@@ -127,28 +115,28 @@ class ArgumentLayout(Layout):
 
     is_json = tells_values = has_pieces_of_keys = False
 
-    def __init__(self, style: ArgumentStyle, space: Regular, excludes: tuple[str, ...]) -> None:
+    def __init__(self, style: ArgumentStyle, space: r.Regular, excludes: tuple[str, ...]) -> None:
         self._names = Names(style)
-        self._before = concat(space, literal(style.before_key))
+        self._before = r.concat(space, r.literal(style.before_key))
         head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
-        self._after = concat(literal(head), space, literal(mark + tail)) if mark else literal(head)
+        self._after = r.concat(r.literal(head), space, r.literal(mark + tail)) if mark else r.literal(head)
         self._head = head.encode()
         before_names = (style.openings["object"], style.separator) if style.separator else (style.before_key,)
         self._before_names = tuple(mark.encode() for mark in before_names)
-        self._clean = None if not excludes else complement(occurs_in(excludes))
-        super().__init__(EPSILON, literal(style.separator), EPSILON, USUAL_NOTATION)
-        self.open_object = self.close_object = self.open_array = self.close_array = EPSILON
+        self._clean = None if not excludes else r.complement(occurs_in(excludes))
+        super().__init__(r.EPSILON, r.literal(style.separator), r.EPSILON, USUAL_NOTATION)
+        self.open_object = self.close_object = self.open_array = self.close_array = r.EPSILON
 
     @property
     def key_spelling(self) -> Spelling:
         """How names are written."""
         return self._names
 
-    def keys(self, spell: Spell) -> tuple[Regular, Regular]:
+    def keys(self, spell: Spell) -> tuple[r.Regular, r.Regular]:
         """Names with what stands around them; and the same behind another member."""
         body = spell(self._names)
-        key = concat(self._before, body if self._clean is None else intersect(body, self._clean), self._after)
-        return key, concat(self.comma, key)
+        key = r.concat(self._before, body if self._clean is None else r.intersect(body, self._clean), self._after)
+        return key, r.concat(self.comma, key)
 
     def _key_at_end(self, data: bytes) -> str | None:
         begin = max(data.rfind(mark) + len(mark) if mark in data else -1 for mark in self._before_names)
@@ -177,14 +165,14 @@ class ArgumentWriter:
         self,
         writer: RuleWriter,
         style_name: str,
-        space: Regular,
+        space: r.Regular,
         excludes: tuple[str, ...],
         tokens: tuple[str, ...] = (),
     ) -> None:
         self._writer = writer
         self._style_name, self._style = style_name, STYLES[style_name]
         style = self._style
-        self._space = EPSILON if style.separator else space
+        self._space = r.EPSILON if style.separator else space
         self._excludes = excludes
         self.builder: GrammarBuilder = writer.builder
         self.any_order = writer.any_order
@@ -288,25 +276,25 @@ class ArgumentWriter:
             self.refuse(f"the name {name!r} is not supported in this style: it would be read as another", pointer)
         if not self._style.after_end:
             return value
-        return self.builder.sequence((value, self.builder.lexeme(literal(name + self._style.after_end), name)))
+        return self.builder.sequence((value, self.builder.lexeme(r.literal(name + self._style.after_end), name)))
 
-    def _fixed(self, text: str, before: Regular = EPSILON) -> Right:
+    def _fixed(self, text: str, before: r.Regular = r.EPSILON) -> Right:
         """What stands around a value, behind white space; special tokens in it stand for themselves."""
         parts: list[Symbol] = []
         last = 0
         for place in self._tokens.finditer(text) if self._tokens is not None else ():
-            parts += self._text(concat(before, literal(text[last : place.start()])), text)
+            parts += self._text(r.concat(before, r.literal(text[last : place.start()])), text)
             parts.append(self.builder.token(token_set([place.group()])))
-            before, last = EPSILON, place.end()
-        return (*parts, *self._text(concat(before, literal(text[last:])), text))
+            before, last = r.EPSILON, place.end()
+        return (*parts, *self._text(r.concat(before, r.literal(text[last:])), text))
 
-    def _text(self, language: Regular, name: str) -> Right:
-        return () if language == EPSILON else (self.builder.lexeme(language, repr(name)),)
+    def _text(self, language: r.Regular, name: str) -> Right:
+        return () if language == r.EPSILON else (self.builder.lexeme(language, repr(name)),)
 
     @property
-    def _before_value(self) -> Regular:
+    def _before_value(self) -> r.Regular:
         """White space before the opening of a value: in an array, as a member has its own before its key."""
-        return self._space if self._prefix else EPSILON
+        return self._space if self._prefix else r.EPSILON
 
     def _opening(self, text: str) -> Right:
         """The opening of a value."""
@@ -338,11 +326,11 @@ class ArgumentWriter:
         """The strings of a node, as they are, between their opening and their end."""
         body, end = self._body(node), self._style.end
         if self._tokens is None or not self._tokens.search(opening + end):
-            whole = concat(self._before_value, literal(opening), body, literal(end))
+            whole = r.concat(self._before_value, r.literal(opening), body, r.literal(end))
             return (self.builder.lexeme(whole, node.pointer),)
         return (*self._opening(opening), self.builder.lexeme(body, node.pointer), *self._fixed(end))
 
-    def _body(self, node: n.StringNode) -> Regular:
+    def _body(self, node: n.StringNode) -> r.Regular:
         """The strings of a node, with none in which the end begins: no end, or mark, ends as it begins."""
         body = ANY_TEXT
         if node.values is not None:
@@ -352,7 +340,7 @@ class ArgumentWriter:
                 low, high = 0 if node.low is None else node.low.value, None if node.high is None else node.high.value
                 if self._style.string_lines:
                     return self._counted_within_lines(low, high)
-                body = counted(ANY_TEXT, ANY_CHAR, low, high)
+                body = r.counted(ANY_TEXT, ANY_CHAR, low, high)
         else:
             irregular = next((term for term in node.terms if not is_regular(term.text)), None)
             if irregular is None:
@@ -363,23 +351,23 @@ class ArgumentWriter:
         body = self._without_end(body)
         return _within_lines(body) if self._style.string_lines and not is_any else body
 
-    def _without_end(self, body: Regular) -> Regular:
+    def _without_end(self, body: r.Regular) -> r.Regular:
         """Those strings of a language in which neither the end of a value begins nor what is excluded."""
-        return intersect(body, complement(occurs_in((self._style.mark or self._style.end, *self._excludes))))
+        return r.intersect(body, r.complement(occurs_in((self._style.mark or self._style.end, *self._excludes))))
 
-    def _counted_within_lines(self, low: int, high: int | None) -> Regular:
+    def _counted_within_lines(self, low: int, high: int | None) -> r.Regular:
         """As _within_lines, of texts of so many characters.
 
         A text that is short enough is so without its line ends too.  So nothing tells whose the last one is, and only
         texts that are too short without them are left out.
         """
-        most = self._without_end(counted(ANY_TEXT, ANY_CHAR, 0, high))
-        begun = union(concat(_LINE_END, most), intersect(most, complement(concat(_LINE_END, ANY_BYTES))))
-        line_end = optional(_LINE_END)
-        written = concat(begun, line_end)
+        most = self._without_end(r.counted(ANY_TEXT, ANY_CHAR, 0, high))
+        begun = r.union(r.concat(_LINE_END, most), r.intersect(most, r.complement(r.concat(_LINE_END, ANY_BYTES))))
+        line_end = r.optional(_LINE_END)
+        written = r.concat(begun, line_end)
         if low == 0:
             return written
-        return intersect(written, complement(concat(line_end, repeat(ANY_CHAR, 0, low - 1), line_end)))
+        return r.intersect(written, r.complement(r.concat(line_end, r.repeat(ANY_CHAR, 0, low - 1), line_end)))
 
     def why_nothing(self, handle: Handle) -> n.Conflict:
         """Why :meth:`value` gave None."""
@@ -435,24 +423,24 @@ def objects_of_root(writer: RuleWriter) -> list[n.ObjectNode]:
     return objects
 
 
-def _within_lines(body: Regular) -> Regular:
+def _within_lines(body: r.Regular) -> r.Regular:
     """Strings with a line end before and behind them that is not theirs: one of each is taken off, if it is there."""
-    begins, ends = concat(_LINE_END, ANY_BYTES), concat(ANY_BYTES, _LINE_END)
-    neither = complement(union(begins, ends))
-    return union(
-        concat(_LINE_END, body, _LINE_END),
-        concat(_LINE_END, intersect(body, complement(ends))),
-        concat(intersect(body, complement(begins)), _LINE_END),
-        intersect(body, neither),
+    begins, ends = r.concat(_LINE_END, ANY_BYTES), r.concat(ANY_BYTES, _LINE_END)
+    neither = r.complement(r.union(begins, ends))
+    return r.union(
+        r.concat(_LINE_END, body, _LINE_END),
+        r.concat(_LINE_END, r.intersect(body, r.complement(ends))),
+        r.concat(r.intersect(body, r.complement(begins)), _LINE_END),
+        r.intersect(body, neither),
     )
 
 
 @lru_cache(maxsize=64)
-def layout_of(style_name: str, space: Regular, excludes: tuple[str, ...]) -> ArgumentLayout:
+def layout_of(style_name: str, space: r.Regular, excludes: tuple[str, ...]) -> ArgumentLayout:
     """The one layout of a style, so that equal keys are the same objects."""
     return ArgumentLayout(STYLES[style_name], space, excludes)
 
 
-def space_up_to(max_whitespace: int | None) -> Regular:
+def space_up_to(max_whitespace: int | None) -> r.Regular:
     """White space, as much as one likes or up to a number of characters."""
-    return repeat(_ANY_SPACE, 0, max_whitespace)
+    return r.repeat(_ANY_SPACE, 0, max_whitespace)

@@ -9,27 +9,7 @@ from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.document import parse
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.normal.nodes import describe
-from constrain.grammar.structural_tags.formats import (
-    AnyText,
-    AnyTokens,
-    ConstString,
-    Dispatch,
-    ExcludeToken,
-    Format,
-    GrammarText,
-    JsonSchema,
-    Or,
-    Regex,
-    Repeated,
-    Sequence,
-    Tag,
-    TagsWithSeparator,
-    Token,
-    TokenDispatch,
-    TokenOnce,
-    TokenTriggeredTags,
-    TriggeredTags,
-)
+from constrain.grammar.structural_tags import formats as f
 from constrain.grammar.structural_tags.styles import STYLES
 from constrain.limits import spend
 
@@ -37,7 +17,7 @@ MAX_COUNT = (1 << 31) - 1
 """The greatest bound on tokens or characters."""
 
 
-def read_structural_tag(tag: Any) -> Format:
+def read_structural_tag(tag: Any) -> f.Format:
     """The format of a structural tag.
 
     Parameters
@@ -69,7 +49,7 @@ def read_structural_tag(tag: Any) -> Format:
     return read_format(tag, "#")
 
 
-def read_format(value: Any, pointer: str) -> Format:
+def read_format(value: Any, pointer: str) -> f.Format:
     """The format that stands at a place."""
     spend()
     value = _plain(value)
@@ -140,21 +120,21 @@ class _Fields:
                 )
         return tuple(values)
 
-    def tokens(self, name: str, *default: Any) -> tuple[Token, ...]:
+    def tokens(self, name: str, *default: Any) -> tuple[f.Token, ...]:
         return tuple(
             _token(value, f"{self.pointer}/{name}/{index}") for index, value in enumerate(self.list(name, *default))
         )
 
-    def formats(self, name: str) -> tuple[Format, ...]:
+    def formats(self, name: str) -> tuple[f.Format, ...]:
         return tuple(
             read_format(value, f"{self.pointer}/{name}/{index}") for index, value in enumerate(self.list(name))
         )
 
-    def tags(self, name: str = "tags") -> tuple[Tag, ...]:
+    def tags(self, name: str = "tags") -> tuple[f.Tag, ...]:
         tags = tuple(_tag_at(value, f"{self.pointer}/{name}/{index}") for index, value in enumerate(self.list(name)))
         return tags if tags else self.fail("must not be empty", name)
 
-    def content(self, name: str = "content") -> Format:
+    def content(self, name: str = "content") -> f.Format:
         return read_format(self.take(name), f"{self.pointer}/{name}")
 
 
@@ -177,7 +157,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and is_text(value)
 
 
-def _token(value: Any, pointer: str) -> Token:
+def _token(value: Any, pointer: str) -> f.Token:
     if (type(value) is int and value >= 0) or (isinstance(value, str) and value):
         return value
     raise SchemaError(f"a token is an id or a string, not {describe(value)}", pointer)
@@ -191,90 +171,92 @@ def _schema(fields: _Fields, name: str) -> dict[str, Any] | bool:
 # -- formats ---------------------------------------------------------------------------------------
 
 
-def _const_string(fields: _Fields) -> Format:
-    return ConstString(fields.pointer, fields.text("value"))
+def _const_string(fields: _Fields) -> f.Format:
+    return f.ConstString(fields.pointer, fields.text("value"))
 
 
-def _json_schema(fields: _Fields) -> Format:
+def _json_schema(fields: _Fields) -> f.Format:
     schema = _schema(fields, "json_schema")
     style = fields.take("style", "json")
     if style != "json" and style not in STYLES:
         fields.fail(f"must be json or one of {', '.join(STYLES)}, not {describe(style)}", "style")
     any_order = fields.flag("any_order")
-    return JsonSchema(
+    return f.JsonSchema(
         fields.pointer, schema, style, any_order, fields.count("max_whitespace_cnt"), fields.texts("excludes", ())
     )
 
 
-def _qwen_xml_parameter(fields: _Fields) -> Format:
-    return JsonSchema(fields.pointer, _schema(fields, "json_schema"), "qwen_xml")
+def _qwen_xml_parameter(fields: _Fields) -> f.Format:
+    return f.JsonSchema(fields.pointer, _schema(fields, "json_schema"), "qwen_xml")
 
 
-def _any_text(fields: _Fields) -> Format:
-    return AnyText(fields.pointer, fields.texts("excludes", ()), fields.count("max_tokens"), fields.count("max_chars"))
+def _any_text(fields: _Fields) -> f.Format:
+    return f.AnyText(
+        fields.pointer, fields.texts("excludes", ()), fields.count("max_tokens"), fields.count("max_chars")
+    )
 
 
-def _grammar(fields: _Fields) -> Format:
-    return GrammarText(fields.pointer, fields.text("grammar"))
+def _grammar(fields: _Fields) -> f.Format:
+    return f.GrammarText(fields.pointer, fields.text("grammar"))
 
 
-def _regex(fields: _Fields) -> Format:
-    return Regex(fields.pointer, fields.text("pattern"))
+def _regex(fields: _Fields) -> f.Format:
+    return f.Regex(fields.pointer, fields.text("pattern"))
 
 
-def _sequence(fields: _Fields) -> Format:
-    return Sequence(fields.pointer, fields.formats("elements"))
+def _sequence(fields: _Fields) -> f.Format:
+    return f.Sequence(fields.pointer, fields.formats("elements"))
 
 
-def _or(fields: _Fields) -> Format:
+def _or(fields: _Fields) -> f.Format:
     elements = fields.formats("elements")
-    return Or(fields.pointer, elements) if elements else fields.fail("must not be empty", "elements")
+    return f.Or(fields.pointer, elements) if elements else fields.fail("must not be empty", "elements")
 
 
-def _optional(fields: _Fields) -> Format:
-    return Repeated(fields.pointer, fields.content(), 0, 1)
+def _optional(fields: _Fields) -> f.Format:
+    return f.Repeated(fields.pointer, fields.content(), 0, 1)
 
 
-def _plus(fields: _Fields) -> Format:
-    return Repeated(fields.pointer, fields.content(), 1, None)
+def _plus(fields: _Fields) -> f.Format:
+    return f.Repeated(fields.pointer, fields.content(), 1, None)
 
 
-def _star(fields: _Fields) -> Format:
-    return Repeated(fields.pointer, fields.content(), 0, None)
+def _star(fields: _Fields) -> f.Format:
+    return f.Repeated(fields.pointer, fields.content(), 0, None)
 
 
-def _repeat(fields: _Fields) -> Format:
+def _repeat(fields: _Fields) -> f.Format:
     low, high = fields.take("min"), fields.take("max")
     if type(low) is not int or low < 0:
         fields.fail("must be an integer, 0 or more", "min")
     if type(high) is not int or (high < low and high != -1):
         fields.fail("must be an integer that is not less than min, or -1 for no bound", "max")
-    return Repeated(fields.pointer, fields.content(), low, None if high == -1 else high)
+    return f.Repeated(fields.pointer, fields.content(), low, None if high == -1 else high)
 
 
-def _token_once(fields: _Fields) -> TokenOnce:
-    return TokenOnce(fields.pointer, _token(fields.take("token"), f"{fields.pointer}/token"))
+def _token_once(fields: _Fields) -> f.TokenOnce:
+    return f.TokenOnce(fields.pointer, _token(fields.take("token"), f"{fields.pointer}/token"))
 
 
-def _exclude_token(fields: _Fields) -> Format:
-    return ExcludeToken(fields.pointer, fields.tokens("exclude_tokens", ()))
+def _exclude_token(fields: _Fields) -> f.Format:
+    return f.ExcludeToken(fields.pointer, fields.tokens("exclude_tokens", ()))
 
 
-def _any_tokens(fields: _Fields) -> Format:
-    return AnyTokens(fields.pointer, fields.tokens("exclude_tokens", ()), fields.count("max_tokens"))
+def _any_tokens(fields: _Fields) -> f.Format:
+    return f.AnyTokens(fields.pointer, fields.tokens("exclude_tokens", ()), fields.count("max_tokens"))
 
 
-def _edge_token(value: Any, pointer: str) -> TokenOnce:
+def _edge_token(value: Any, pointer: str) -> f.TokenOnce:
     result = read_format(value, pointer)
-    if not isinstance(result, TokenOnce):
+    if not isinstance(result, f.TokenOnce):
         raise SchemaError("the edge of a tag is a string or a token", pointer)
     return result
 
 
-def _tag(fields: _Fields) -> Tag:
+def _tag(fields: _Fields) -> f.Tag:
     begin, end = fields.take("begin"), fields.take("end")
-    first: str | TokenOnce
-    last: tuple[str, ...] | TokenOnce
+    first: str | f.TokenOnce
+    last: tuple[str, ...] | f.TokenOnce
     if isinstance(begin, dict):
         first = _edge_token(begin, f"{fields.pointer}/begin")
     else:
@@ -286,21 +268,21 @@ def _tag(fields: _Fields) -> Tag:
         if not isinstance(ends, (list, tuple)) or not ends or not all(map(_is_text, ends)):
             fields.fail("must be a string, a list of strings that is not empty, or a token", "end")
         last = tuple(dict.fromkeys(ends))
-    return Tag(fields.pointer, first, fields.content(), last)
+    return f.Tag(fields.pointer, first, fields.content(), last)
 
 
-def _tag_at(value: Any, pointer: str) -> Tag:
+def _tag_at(value: Any, pointer: str) -> f.Tag:
     """A tag in a list of tags, where its type goes without saying."""
     value = _plain(value)
     if not isinstance(value, dict):
         raise SchemaError(f"a tag must be an object, not {describe(value)}", pointer)
     result = read_format({"type": "tag", **value}, pointer)
-    if not isinstance(result, Tag):
+    if not isinstance(result, f.Tag):
         raise SchemaError("only tags may stand here", pointer)
     return result
 
 
-def _triggered_tags(fields: _Fields) -> Format:
+def _triggered_tags(fields: _Fields) -> f.Format:
     triggers, tags = fields.texts("triggers"), fields.tags()
     if not triggers:
         fields.fail("must not be empty", "triggers")
@@ -308,10 +290,10 @@ def _triggered_tags(fields: _Fields) -> Format:
         if not isinstance(tag.begin, str):
             raise SchemaError("begin must be a string: tokens are for token_triggered_tags", f"{tag.pointer}/begin")
     flags = fields.flag("at_least_one"), fields.flag("stop_after_first")
-    return TriggeredTags(fields.pointer, tuple(dict.fromkeys(triggers)), tags, *flags, fields.texts("excludes", ()))
+    return f.TriggeredTags(fields.pointer, tuple(dict.fromkeys(triggers)), tags, *flags, fields.texts("excludes", ()))
 
 
-def _token_triggered_tags(fields: _Fields) -> Format:
+def _token_triggered_tags(fields: _Fields) -> f.Format:
     triggers, tags = fields.tokens("trigger_tokens"), fields.tags()
     if not triggers:
         fields.fail("must not be empty", "trigger_tokens")
@@ -320,16 +302,16 @@ def _token_triggered_tags(fields: _Fields) -> Format:
             raise SchemaError("begin must be a token: strings are for triggered_tags", f"{tag.pointer}/begin")
     exclude = fields.tokens("exclude_tokens", ())
     flags = fields.flag("at_least_one"), fields.flag("stop_after_first")
-    return TokenTriggeredTags(fields.pointer, triggers, tags, exclude, *flags)
+    return f.TokenTriggeredTags(fields.pointer, triggers, tags, exclude, *flags)
 
 
-def _tags_with_separator(fields: _Fields) -> Format:
+def _tags_with_separator(fields: _Fields) -> f.Format:
     tags, separator = fields.tags(), fields.text("separator")
     flags = fields.flag("at_least_one"), fields.flag("stop_after_first")
-    return TagsWithSeparator(fields.pointer, tags, separator, *flags)
+    return f.TagsWithSeparator(fields.pointer, tags, separator, *flags)
 
 
-def _rules(fields: _Fields) -> list[tuple[Any, Format, str]]:
+def _rules(fields: _Fields) -> list[tuple[Any, f.Format, str]]:
     """The pairs of a dispatch, each with its pointer."""
     found = []
     for index, pair in enumerate(fields.list("rules")):
@@ -340,21 +322,21 @@ def _rules(fields: _Fields) -> list[tuple[Any, Format, str]]:
     return found if found else fields.fail("must not be empty", "rules")
 
 
-def _dispatch(fields: _Fields) -> Format:
+def _dispatch(fields: _Fields) -> f.Format:
     rules = _rules(fields)
     for pattern, _, pointer in rules:
         if not _is_text(pattern) or not pattern:
             raise SchemaError("a pattern must be a string that is not empty", f"{pointer}/0")
     pairs = tuple((pattern, each) for pattern, each, _ in rules)
-    return Dispatch(fields.pointer, pairs, fields.flag("loop", True), fields.texts("excludes", ()))
+    return f.Dispatch(fields.pointer, pairs, fields.flag("loop", True), fields.texts("excludes", ()))
 
 
-def _token_dispatch(fields: _Fields) -> Format:
+def _token_dispatch(fields: _Fields) -> f.Format:
     rules = tuple((_token(pattern, f"{pointer}/0"), each) for pattern, each, pointer in _rules(fields))
-    return TokenDispatch(fields.pointer, rules, fields.flag("loop", True), fields.tokens("exclude_tokens", ()))
+    return f.TokenDispatch(fields.pointer, rules, fields.flag("loop", True), fields.tokens("exclude_tokens", ()))
 
 
-_READERS: dict[str, Callable[[_Fields], Format]] = {
+_READERS: dict[str, Callable[[_Fields], f.Format]] = {
     "const_string": _const_string,
     "json_schema": _json_schema,
     "qwen_xml_parameter": _qwen_xml_parameter,
@@ -382,7 +364,7 @@ _READERS: dict[str, Callable[[_Fields], Format]] = {
 # -- the older form --------------------------------------------------------------------------------
 
 
-def _read_legacy(fields: _Fields) -> Format:
+def _read_legacy(fields: _Fields) -> f.Format:
     """``structures`` (or ``tags``), each with ``begin``, ``schema`` and ``end``, and ``triggers``."""
     fields.take("type", None)
     triggers = fields.texts("triggers")
@@ -403,8 +385,8 @@ def _read_legacy(fields: _Fields) -> Format:
             schema = write()
         if not isinstance(schema, (dict, bool)):
             raise SchemaError("a schema is an object or a boolean", f"{pointer}/schema")
-        tags.append(Tag(pointer, begin, JsonSchema(f"{pointer}/schema", schema, keyword=""), (end,)))
+        tags.append(f.Tag(pointer, begin, f.JsonSchema(f"{pointer}/schema", schema, keyword=""), (end,)))
     fields.finish()
     if not triggers or not tags:
         fields.fail("must not be empty", name if triggers else "triggers")
-    return TriggeredTags("#", tuple(dict.fromkeys(triggers)), tuple(tags))
+    return f.TriggeredTags("#", tuple(dict.fromkeys(triggers)), tuple(tags))

@@ -31,27 +31,7 @@ from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, literal
-from constrain.grammar.structural_tags.formats import (
-    AnyText,
-    AnyTokens,
-    ConstString,
-    Dispatch,
-    ExcludeToken,
-    Format,
-    GrammarText,
-    JsonSchema,
-    Or,
-    Regex,
-    Repeated,
-    Sequence,
-    Tag,
-    TagsWithSeparator,
-    Token,
-    TokenDispatch,
-    TokenOnce,
-    TokenTriggeredTags,
-    TriggeredTags,
-)
+from constrain.grammar.structural_tags import formats as f
 from constrain.grammar.structural_tags.schemas import describe_part, write_schema
 from constrain.grammar.tokens import Named, any_tokens, token_set
 
@@ -65,7 +45,7 @@ MAX_REPEAT = 1_000_000
 """The greatest bound of ``repeat``."""
 
 
-def grammar_of(format: Format) -> GrammarIR:
+def grammar_of(format: f.Format) -> GrammarIR:
     """The grammar of the texts of a format."""
     builder = EmbeddingBuilder()
     start = Writer(builder).write(format)
@@ -84,35 +64,35 @@ class Writer:
         self._builder = builder
         # The innermost tag around what is being written: the strings that end it, or the token that does.
         self._stops: Ends = ()
-        self._until: TokenOnce | None = None
+        self._until: f.TokenOnce | None = None
 
-    def write(self, format: Format) -> Symbol:
+    def write(self, format: f.Format) -> Symbol:
         """The symbol of a format."""
         return self._symbol(format, None)
 
-    def write_through(self, format: Format, ends: Ends) -> Symbol:
+    def write_through(self, format: f.Format, ends: Ends) -> Symbol:
         """The symbol of a format with one of the ends of its tag behind it.
 
         An end that is the empty string stands for a tag that may end anywhere.
         """
         return self._symbol(format, ends)
 
-    def _symbol(self, format: Format, ends: Ends | None) -> Symbol:
-        if isinstance(format, AnyText):
+    def _symbol(self, format: f.Format, ends: Ends | None) -> Symbol:
+        if isinstance(format, f.AnyText):
             return self._any_text(format, ends)
-        if isinstance(format, TriggeredTags):
+        if isinstance(format, f.TriggeredTags):
             return self._triggered_tags(format, ends)
-        if isinstance(format, Dispatch):
+        if isinstance(format, f.Dispatch):
             # Its text may hold an end of the tag around it, unless it excludes that.
             if not format.excludes:
                 self._check_ends(ends, format)
             return self._builder.sequence((self._dispatch(format), *(self._end(ends) if ends else ())))
-        if isinstance(format, Sequence) and format.elements:
+        if isinstance(format, f.Sequence) and format.elements:
             *before, last = format.elements
             return self._builder.sequence([*map(self.write, before), self._symbol(last, ends)])
-        if isinstance(format, Or):
+        if isinstance(format, f.Or):
             return self._builder.choice([(self._symbol(each, ends),) for each in format.elements])
-        if isinstance(format, Repeated) and not isinstance(format.content, ExcludeToken):
+        if isinstance(format, f.Repeated) and not isinstance(format.content, f.ExcludeToken):
             return self._repeated(format, ends)
         symbol = self._closed(format)
         return symbol if ends is None else self._builder.sequence((symbol, *self._end(ends)))
@@ -127,43 +107,43 @@ class Writer:
     def _literal(self, text: str) -> Right:
         return (self._lexeme(literal(text), repr(text)),) if text else ()
 
-    def _closed(self, format: Format) -> Symbol:
+    def _closed(self, format: f.Format) -> Symbol:
         """The symbol of a format that ends by itself, or before the token that ends its tag."""
         builder = self._builder
-        if isinstance(format, ConstString):
+        if isinstance(format, f.ConstString):
             return builder.sequence(self._literal(format.value))
-        if isinstance(format, JsonSchema):
+        if isinstance(format, f.JsonSchema):
             return write_schema(builder, format)
-        if isinstance(format, Regex):
+        if isinstance(format, f.Regex):
             return self._regex(format)
-        if isinstance(format, GrammarText):
+        if isinstance(format, f.GrammarText):
             return self._grammar(format)
-        if isinstance(format, Sequence):
+        if isinstance(format, f.Sequence):
             return builder.sequence([])
-        if isinstance(format, Repeated):
-            assert isinstance(format.content, ExcludeToken)
+        if isinstance(format, f.Repeated):
+            assert isinstance(format.content, f.ExcludeToken)
             return self._some_tokens(format.content, format.low, format.high)
-        if isinstance(format, Tag):
+        if isinstance(format, f.Tag):
             return builder.sequence(self._tag(format, 0))
-        if isinstance(format, TagsWithSeparator):
+        if isinstance(format, f.TagsWithSeparator):
             return self._tags_with_separator(format)
-        if isinstance(format, TokenOnce):
+        if isinstance(format, f.TokenOnce):
             return self._token(format)
-        if isinstance(format, ExcludeToken):
+        if isinstance(format, f.ExcludeToken):
             return self._exclude_token(format)
-        if isinstance(format, AnyTokens):
+        if isinstance(format, f.AnyTokens):
             return self._any_tokens(format)
-        if isinstance(format, TokenTriggeredTags):
+        if isinstance(format, f.TokenTriggeredTags):
             return self._token_triggered_tags(format)
-        assert isinstance(format, TokenDispatch)
+        assert isinstance(format, f.TokenDispatch)
         return self._token_dispatch(format)
 
-    def _repeated(self, format: Repeated, ends: Ends | None) -> Symbol:
+    def _repeated(self, format: f.Repeated, ends: Ends | None) -> Symbol:
         """A format several times.  The end of the tag is written together with the last time."""
         builder, content, low, high = self._builder, format.content, format.low, format.high
         if max(low, high or 0) > MAX_REPEAT:
             raise SchemaError(f"more than {MAX_REPEAT} repetitions are not supported", format.pointer)
-        if isinstance(content, AnyText) and content == AnyText(content.pointer) and high != 0:
+        if isinstance(content, f.AnyText) and content == f.AnyText(content.pointer) and high != 0:
             # Texts one behind the other are a text, which ends with its first end, even if two of them share that.
             return self._symbol(content, ends)
         if ends is None or high == 0:
@@ -177,16 +157,16 @@ class Writer:
 
     # -- with tokens -------------------------------------------------------------------------------
 
-    def _one_of(self, token: Token, pointer: str) -> Symbol:
+    def _one_of(self, token: f.Token, pointer: str) -> Symbol:
         return self._builder.token(token_set([_named(token)], pointer=pointer))
 
-    def _token(self, format: TokenOnce) -> Symbol:
+    def _token(self, format: f.TokenOnce) -> Symbol:
         return self._one_of(format.token, f"{format.pointer}/token")
 
-    def _exclude_token(self, format: ExcludeToken) -> Symbol:
+    def _exclude_token(self, format: f.ExcludeToken) -> Symbol:
         return self._some_tokens(format, 1, 1)
 
-    def _some_tokens(self, format: ExcludeToken, low: int, high: int | None) -> Symbol:
+    def _some_tokens(self, format: f.ExcludeToken, low: int, high: int | None) -> Symbol:
         """From ``low`` to ``high`` tokens that are none of some."""
         if low > 1:
             raise SchemaError(
@@ -198,7 +178,7 @@ class Writer:
         free = self._free_tokens(format.tokens, f"{format.pointer}/exclude_tokens", low)
         return free if high is None else self._limited(free, high, format.pointer)
 
-    def _free_tokens(self, excluded: SequenceOf[Token], pointer: str, low: int = 0) -> Symbol:
+    def _free_tokens(self, excluded: SequenceOf[f.Token], pointer: str, low: int = 0) -> Symbol:
         """Any number of tokens, of ``low`` on, that are none of some, nor the one that ends the tag."""
         listed = [_named(token) for token in excluded]
         if self._until is not None:
@@ -206,7 +186,7 @@ class Writer:
         language = any_tokens(listed, low, pointer=pointer)
         return self._builder.token(language, "any tokens")
 
-    def _any_tokens(self, format: AnyTokens) -> Symbol:
+    def _any_tokens(self, format: f.AnyTokens) -> Symbol:
         if format.max_tokens == 0:
             return self._builder.sequence([])
         free = self._free_tokens(format.exclude, f"{format.pointer}/exclude_tokens")
@@ -223,9 +203,9 @@ class Writer:
         self._builder.limit_tokens(rule, tokens, lambda reason: SchemaError(reason, pointer))
         return rule
 
-    def _token_triggered_tags(self, format: TokenTriggeredTags) -> Symbol:
+    def _token_triggered_tags(self, format: f.TokenTriggeredTags) -> Symbol:
         for tag in format.tags:
-            assert isinstance(tag.begin, TokenOnce)
+            assert isinstance(tag.begin, f.TokenOnce)
             if tag.begin.token not in format.triggers:
                 reason = f"{tag.begin.token!r} is none of the triggers, as they are written"
                 raise SchemaError(reason, f"{tag.begin.pointer}/token")
@@ -233,7 +213,7 @@ class Writer:
         free = self._tokens_between(format.triggers, format.exclude, format.pointer)
         return self._token_loop(free, ways, format.at_least_one, format.stop_after_first)
 
-    def _token_dispatch(self, format: TokenDispatch) -> Symbol:
+    def _token_dispatch(self, format: f.TokenDispatch) -> Symbol:
         ways = [
             (self._one_of(token, f"{format.pointer}/rules/{index}/0"), self.write(content))
             for index, (token, content) in enumerate(format.rules)
@@ -242,7 +222,7 @@ class Writer:
         free = self._tokens_between(triggers, format.exclude, format.pointer)
         return self._token_loop(free, ways, False, not format.loop)
 
-    def _tokens_between(self, triggers: SequenceOf[Token], exclude: SequenceOf[Token], pointer: str) -> Symbol:
+    def _tokens_between(self, triggers: SequenceOf[f.Token], exclude: SequenceOf[f.Token], pointer: str) -> Symbol:
         """Any tokens but triggers and what is excluded."""
         for index, token in enumerate(exclude):
             if token in triggers:
@@ -263,14 +243,14 @@ class Writer:
 
     # -- patterns and grammars ---------------------------------------------------------------------
 
-    def _regex(self, format: Regex) -> Symbol:
+    def _regex(self, format: f.Regex) -> Symbol:
         try:
             language = regex_code_points(format.pattern, dialect="ecma")
         except GrammarError as error:
             raise SchemaError(f"in the pattern: {error}", f"{format.pointer}/pattern") from None
         return self._lexeme(language, f"a match of {format.pattern!r}")
 
-    def _grammar(self, format: GrammarText) -> Symbol:
+    def _grammar(self, format: f.GrammarText) -> Symbol:
         try:
             return self._builder.include(from_ebnf(format.grammar))
         except GrammarError as error:
@@ -278,28 +258,28 @@ class Writer:
 
     # -- tags and free text ------------------------------------------------------------------------
 
-    def _tag(self, tag: Tag, skip: int) -> Right:
+    def _tag(self, tag: f.Tag, skip: int) -> Right:
         """A tag without the first ``skip`` characters."""
-        begin = (self._token(tag.begin),) if isinstance(tag.begin, TokenOnce) else self._literal(tag.begin[skip:])
-        if isinstance(tag.ends, TokenOnce):
+        begin = (self._token(tag.begin),) if isinstance(tag.begin, f.TokenOnce) else self._literal(tag.begin[skip:])
+        if isinstance(tag.ends, f.TokenOnce):
             with self._within((), tag.ends):
                 return (*begin, self.write(tag.content), self._token(tag.ends))
         with self._within(tuple(filter(None, tag.ends)), None):
             return (*begin, self.write_through(tag.content, tag.ends))
 
     @contextmanager
-    def _within(self, stops: Ends, until: TokenOnce | None) -> Iterator[None]:
+    def _within(self, stops: Ends, until: f.TokenOnce | None) -> Iterator[None]:
         """What is written now stands in a tag with these ends."""
         around = self._stops, self._until
         self._stops, self._until = stops, until
         yield
         self._stops, self._until = around
 
-    def _check_ends(self, ends: Ends | None, format: Format) -> None:
+    def _check_ends(self, ends: Ends | None, format: f.Format) -> None:
         if ends is not None and not any(ends):
             raise SchemaError("the tag around this free text has no end that is not empty", format.pointer)
 
-    def _any_text(self, format: AnyText, ends: Ends | None) -> Symbol:
+    def _any_text(self, format: f.AnyText, ends: Ends | None) -> Symbol:
         if not format.excludes:
             self._check_ends(ends, format)
         if format.max_tokens:
@@ -307,7 +287,7 @@ class Writer:
         most = 0 if format.max_tokens == 0 else format.max_chars
         return self._builder.choice([self._free_text((), format.excludes, ends, most)])
 
-    def _limited_text(self, format: AnyText, tokens: int, ends: Ends | None) -> Symbol:
+    def _limited_text(self, format: f.AnyText, tokens: int, ends: Ends | None) -> Symbol:
         """Text that is over after so many tokens, and then the end of the tag, which does not count."""
         some = () if ends is None else self._stops
         found = next((pair for pair in product((*format.excludes, *some), some) if _overlap(*pair)), None)
@@ -390,7 +370,7 @@ class Writer:
             parts.append((text, builder.choice(rests)))
         return parts
 
-    def _triggered_tags(self, format: TriggeredTags, ends: Ends | None) -> Symbol:
+    def _triggered_tags(self, format: f.TriggeredTags, ends: Ends | None) -> Symbol:
         self._check_ends(ends, format)
         alive, known = reached(format.triggers), frozenset(format.triggers)
         lengths = sorted(set(map(len, known)))
@@ -408,7 +388,7 @@ class Writer:
         rules = [(trigger, rests.get(trigger, ())) for trigger in format.triggers]
         return self._loop(rules, format.excludes, ends, whole, format.stop_after_first)
 
-    def _dispatch(self, format: Dispatch) -> Symbol:
+    def _dispatch(self, format: f.Dispatch) -> Symbol:
         alive = reached(tuple(pattern for pattern, _ in format.rules))
         rules: dict[str, list[Right]] = {}
         for index, (pattern, content) in enumerate(format.rules):
@@ -420,7 +400,7 @@ class Writer:
         with self._within((), self._until):
             return self._loop(list(rules.items()), format.excludes, None, None, not format.loop)
 
-    def _tags_with_separator(self, format: TagsWithSeparator) -> Symbol:
+    def _tags_with_separator(self, format: f.TagsWithSeparator) -> Symbol:
         builder = self._builder
         one = builder.choice([self._tag(tag, 0) for tag in format.tags])
         some = one
@@ -430,7 +410,7 @@ class Writer:
         return some if format.at_least_one else builder.optional(some)
 
 
-def _named(token: Token) -> Named:
+def _named(token: f.Token) -> Named:
     return token if isinstance(token, str) else (token, token)
 
 

@@ -12,19 +12,7 @@ from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import FirstRegion, GrammarIR
 from constrain.grammar.prefix_tree import common_length
 from constrain.grammar.schema_options import PropertyOrder, check_choice
-from constrain.grammar.structural_tags.formats import (
-    AnyText,
-    ConstString,
-    Format,
-    JsonSchema,
-    Or,
-    Regex,
-    Repeated,
-    Sequence,
-    Tag,
-    TagsWithSeparator,
-    TriggeredTags,
-)
+from constrain.grammar.structural_tags import formats as f
 from constrain.grammar.structural_tags.python_calls import is_argument_name
 from constrain.grammar.structural_tags.styles import CALLS
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
@@ -165,7 +153,7 @@ class _Turn:
         # Marks of thoughts have no place elsewhere, nor have those of calls that are not where they belong.
         self._marks = () if thoughts is None else tuple(dict.fromkeys((thoughts.begin.strip(), thoughts.end)))
 
-    def format(self, tools: list[Tool], choice: str, parallel: bool, reasoning: bool, repeats: bool) -> Format:
+    def format(self, tools: list[Tool], choice: str, parallel: bool, reasoning: bool, repeats: bool) -> f.Format:
         """The whole turn; with ``repeats`` thoughts may come again in a turn of several messages."""
         if choice not in ("auto", "required", "none"):
             if not isinstance(choice, str) or choice not in [tool.name for tool in tools]:
@@ -190,135 +178,137 @@ class _Turn:
             body = self._text_and_calls(tools, parallel)
         if self._style.preamble is not None:
             body = self._messages(thoughts if repeats else None, choice != "required", body)
-        return body if thoughts is None else Sequence("#", (self._thoughts(thoughts), body))
+        return body if thoughts is None else f.Sequence("#", (self._thoughts(thoughts), body))
 
-    def _thoughts(self, thoughts: Reasoning) -> Format:
+    def _thoughts(self, thoughts: Reasoning) -> f.Format:
         begin, text = self._thoughts_only(thoughts)
-        after = Repeated("#", ConstString("#", thoughts.after), 0, 1)
-        turn: Format = Sequence("#", (begin, text, after))
+        after = f.Repeated("#", f.ConstString("#", thoughts.after), 0, 1)
+        turn: f.Format = f.Sequence("#", (begin, text, after))
         if thoughts.is_open:
             return turn
-        return Repeated("#", Or("#", (turn, ConstString("#", thoughts.end))) if thoughts.end_alone else turn, 0, 1)
+        return f.Repeated(
+            "#", f.Or("#", (turn, f.ConstString("#", thoughts.end))) if thoughts.end_alone else turn, 0, 1
+        )
 
-    def _messages(self, thoughts: Reasoning | None, has_text: bool, body: Format) -> Format:
+    def _messages(self, thoughts: Reasoning | None, has_text: bool, body: f.Format) -> f.Format:
         """A body behind further thoughts, if there may be any, and behind preambles, if there may be text."""
         style = self._style
         assert style.preamble is not None
-        before: list[Format] = []
+        before: list[f.Format] = []
         if thoughts is not None:
             begin, text = self._thoughts_only(replace(thoughts, is_open=False))
-            before.append(Sequence("#", (begin, text)))
+            before.append(f.Sequence("#", (begin, text)))
         if has_text:
-            before.append(Tag("#", style.preamble[0], self._free_text(), (style.preamble[1],)))
+            before.append(f.Tag("#", style.preamble[0], self._free_text(), (style.preamble[1],)))
         if not before:
             return body
-        separator = Repeated("#", ConstString("#", style.separator), 0, 1)
-        return Sequence("#", (Repeated("#", Sequence("#", (Or("#", tuple(before)), separator)), 0, None), body))
+        separator = f.Repeated("#", f.ConstString("#", style.separator), 0, 1)
+        return f.Sequence("#", (f.Repeated("#", f.Sequence("#", (f.Or("#", tuple(before)), separator)), 0, None), body))
 
-    def thoughts_first(self, tokens: int, turn: Format) -> FirstRegion:
+    def thoughts_first(self, tokens: int, turn: f.Format) -> FirstRegion:
         """The budget of the thoughts of a turn: with their marks, or with what shows that there are none."""
         thoughts = self._style.reasoning
         assert thoughts is not None
-        rest = AnyText("#")
+        rest = f.AnyText("#")
         begin, text = self._thoughts_only(thoughts)
-        ways: list[Format] = [Sequence("#", (begin, text, rest))]
+        ways: list[f.Format] = [f.Sequence("#", (begin, text, rest))]
         if not thoughts.is_open:
-            assert isinstance(turn, Sequence)
-            ways.append(Sequence("#", (self._without_thoughts(thoughts.openings(), turn.elements[1]), rest)))
+            assert isinstance(turn, f.Sequence)
+            ways.append(f.Sequence("#", (self._without_thoughts(thoughts.openings(), turn.elements[1]), rest)))
             if thoughts.end_alone:
-                ways.append(Sequence("#", (ConstString("#", thoughts.end), rest)))
-        grammar = grammar_of(Or("#", tuple(ways)))
+                ways.append(f.Sequence("#", (f.ConstString("#", thoughts.end), rest)))
+        grammar = grammar_of(f.Or("#", tuple(ways)))
         shortest = thoughts.end if thoughts.is_open else thoughts.begin + thoughts.end
         return FirstRegion(grammar, tokens, shortest.encode(), f"reasoning={tokens}")
 
-    def _without_thoughts(self, openings: list[str], body: Format) -> Format:
+    def _without_thoughts(self, openings: list[str], body: f.Format) -> f.Format:
         """The shortest beginnings of a body that show that thoughts do not begin there."""
         begins = _beginnings(body)
         if begins is None or any(mark.startswith(each) for mark in openings for each in begins):
             excluded = (*self._style.triggers, *self._marks, *self._style.excludes)
             # What a body cannot hold shows that it is none: the rest of a mark behind it decides nothing.
             ends = [min(mark.find(each) + len(each) for each in excluded if each in mark) for mark in openings]
-            return Regex("#", _other_beginnings([mark[:end] for mark, end in zip(openings, ends, strict=True)]))
+            return f.Regex("#", _other_beginnings([mark[:end] for mark, end in zip(openings, ends, strict=True)]))
         signs = (each[: max(common_length(each, mark, 0) for mark in openings) + 1] for each in begins)
-        return Or("#", tuple(ConstString("#", each) for each in dict.fromkeys(signs)))
+        return f.Or("#", tuple(f.ConstString("#", each) for each in dict.fromkeys(signs)))
 
-    def _thoughts_only(self, thoughts: Reasoning) -> tuple[Format, Format]:
+    def _thoughts_only(self, thoughts: Reasoning) -> tuple[f.Format, f.Format]:
         """What thoughts begin with, and the rest of them with their end."""
-        begin: Format = Or("#", tuple(ConstString("#", each) for each in thoughts.openings()))
+        begin: f.Format = f.Or("#", tuple(f.ConstString("#", each) for each in thoughts.openings()))
         # What is thought holds no call.
-        text = Tag("#", "", AnyText("#", (*self._style.triggers, *self._style.excludes)), (thoughts.end,))
-        return Repeated("#", begin, 0, 1) if thoughts.is_open else begin, text
+        text = f.Tag("#", "", f.AnyText("#", (*self._style.triggers, *self._style.excludes)), (thoughts.end,))
+        return f.Repeated("#", begin, 0, 1) if thoughts.is_open else begin, text
 
-    def _text(self) -> Format:
+    def _text(self) -> f.Format:
         style = self._style
         if not style.is_whole:
             return self._framed(self._free_text())
-        begin = Regex("#", _other_beginnings([style.trigger]))
-        rest = AnyText("#", (*self._marks, *style.excludes))
-        return Repeated("#", Sequence("#", (begin, rest)), 0, 1)
+        begin = f.Regex("#", _other_beginnings([style.trigger]))
+        rest = f.AnyText("#", (*self._marks, *style.excludes))
+        return f.Repeated("#", f.Sequence("#", (begin, rest)), 0, 1)
 
-    def _free_text(self) -> AnyText:
+    def _free_text(self) -> f.AnyText:
         """Text that holds no mark of calls or thoughts."""
-        return AnyText("#", tuple(dict.fromkeys((*self._style.triggers, *self._marks, *self._style.excludes))))
+        return f.AnyText("#", tuple(dict.fromkeys((*self._style.triggers, *self._marks, *self._style.excludes))))
 
-    def _framed(self, text: Format) -> Format:
+    def _framed(self, text: f.Format) -> f.Format:
         """Free text with what has to stand around it; what ends the turn may be left to the token that does."""
         if self._style.text is None:
             return text
         before, after = self._style.text
-        return Tag("#", before, text, ("", after))
+        return f.Tag("#", before, text, ("", after))
 
     def _text_before_calls(
         self, tools: list[Tool], are_required: bool, parallel: bool, thoughts: Reasoning | None
-    ) -> Format:
+    ) -> f.Format:
         """A text, calls behind it, and the end of the turn."""
         style = self._style
         assert style.text is not None
         before, after = style.text
-        begin: Format = ConstString("#", before)
+        begin: f.Format = f.ConstString("#", before)
         # A prompt that does not begin the thoughts begins the text.
-        parts = [begin if thoughts is not None else Repeated("#", begin, 0, 1)]
-        parts.append(Tag("#", "", self._free_text(), (after,)))
+        parts = [begin if thoughts is not None else f.Repeated("#", begin, 0, 1)]
+        parts.append(f.Tag("#", "", self._free_text(), (after,)))
         if tools:
             calls = self._calls(tools, parallel)
-            parts.append(calls if are_required else Repeated("#", calls, 0, 1))
-        parts.append(Repeated("#", ConstString("#", style.end), 0, 1))
-        return Sequence("#", tuple(parts))
+            parts.append(calls if are_required else f.Repeated("#", calls, 0, 1))
+        parts.append(f.Repeated("#", f.ConstString("#", style.end), 0, 1))
+        return f.Sequence("#", tuple(parts))
 
-    def _text_and_calls(self, tools: list[Tool], parallel: bool) -> Format:
+    def _text_and_calls(self, tools: list[Tool], parallel: bool) -> f.Format:
         style = self._style
         if style.text is not None or style.is_whole:
-            return Or("#", (self._text(), self._calls(tools, parallel)))
+            return f.Or("#", (self._text(), self._calls(tools, parallel)))
         tags = self._tags(tools)
         if style.section is not None:
             tags = [self._section(tags, parallel)]
         stop = not parallel or (style.section is not None and style.section.is_last)
-        return TriggeredTags("#", style.triggers, tuple(tags), False, stop, (*self._marks, *style.excludes))
+        return f.TriggeredTags("#", style.triggers, tuple(tags), False, stop, (*self._marks, *style.excludes))
 
-    def _calls(self, tools: list[Tool], parallel: bool) -> Format:
+    def _calls(self, tools: list[Tool], parallel: bool) -> f.Format:
         style = self._style
         tags = self._tags(tools)
         if style.section is not None:
             return self._section(tags, parallel)
-        return TagsWithSeparator("#", tuple(tags), style.separator, True, not parallel or style.text is not None)
+        return f.TagsWithSeparator("#", tuple(tags), style.separator, True, not parallel or style.text is not None)
 
-    def _calls_alone(self, tools: list[Tool], parallel: bool) -> Format:
+    def _calls_alone(self, tools: list[Tool], parallel: bool) -> f.Format:
         """Calls where there is no text before them."""
         calls = self._calls(tools, parallel)
         if not self._style.before_calls:
             return calls
-        return Sequence("#", (Repeated("#", ConstString("#", self._style.before_calls), 0, 1), calls))
+        return f.Sequence("#", (f.Repeated("#", f.ConstString("#", self._style.before_calls), 0, 1), calls))
 
-    def _section(self, tags: list[Tag], parallel: bool) -> Tag:
+    def _section(self, tags: list[f.Tag], parallel: bool) -> f.Tag:
         section = self._style.section
         assert section is not None
-        calls = TagsWithSeparator("#", tuple(tags), section.separator, True, not parallel)
-        return Tag("#", section.begin, calls, (section.end,))
+        calls = f.TagsWithSeparator("#", tuple(tags), section.separator, True, not parallel)
+        return f.Tag("#", section.begin, calls, (section.end,))
 
-    def _tags(self, tools: list[Tool]) -> list[Tag]:
+    def _tags(self, tools: list[Tool]) -> list[f.Tag]:
         return [self._tag(tool, *form) for tool in tools for form in self._style.forms]
 
-    def _tag(self, tool: Tool, before: str, between: str) -> Tag:
+    def _tag(self, tool: Tool, before: str, between: str) -> f.Tag:
         """A call."""
         style, pointer = self._style, f"{tool.pointer}/{tool.keyword}"
         if style.arguments in CALLS and not all(map(is_argument_name, tool.name.split("."))):
@@ -326,7 +316,7 @@ class _Turn:
             raise SchemaError(reason, f"{tool.pointer}/name")
         # A tag begins with text, up to the first pattern.
         (_, begin), *rest = pieces(before + tool.name + between)
-        value = JsonSchema(
+        value = f.JsonSchema(
             pointer,
             self._parameters(tool),
             style.arguments,
@@ -337,14 +327,14 @@ class _Turn:
             keyword="",
             tool=tool.name,
         )
-        content: Format = Sequence(pointer, (*_parts(rest, pointer), value)) if rest else value
+        content: f.Format = f.Sequence(pointer, (*_parts(rest, pointer), value)) if rest else value
         plain = tuple(end for end in style.ends if not any(is_pattern for is_pattern, _ in pieces(end)))
         others = [end for end in style.ends if end not in plain]
         if not others:
-            return Tag(pointer, begin, content, plain)
-        ends: list[Format] = [ConstString(pointer, end) for end in plain]
-        ends += [Sequence(pointer, _parts(pieces(end), pointer)) for end in others]
-        return Tag(pointer, begin, Sequence(pointer, (content, Or(pointer, tuple(ends)))), ("",))
+            return f.Tag(pointer, begin, content, plain)
+        ends: list[f.Format] = [f.ConstString(pointer, end) for end in plain]
+        ends += [f.Sequence(pointer, _parts(pieces(end), pointer)) for end in others]
+        return f.Tag(pointer, begin, f.Sequence(pointer, (content, f.Or(pointer, tuple(ends)))), ("",))
 
     def _parameters(self, tool: Tool) -> Any:
         """The schema of the arguments of a tool: it names all of them in a style that can write no others."""
@@ -354,27 +344,27 @@ class _Turn:
         return schema
 
 
-def _beginnings(body: Format) -> list[str] | None:
+def _beginnings(body: f.Format) -> list[str] | None:
     """What a body begins with; None if it may begin with any text."""
-    if isinstance(body, Sequence):
+    if isinstance(body, f.Sequence):
         first, *rest = body.elements
-        if not isinstance(first, Repeated):
+        if not isinstance(first, f.Repeated):
             return _beginnings(first)
         # A text that may be left out.
         found = _beginnings(rest[0])
-        if isinstance(first.content, ConstString):
+        if isinstance(first.content, f.ConstString):
             begins = found and [first.content.value + each for each in found]
         else:
             begins = _beginnings(first.content)
         return None if found is None or begins is None else [*found, *begins]
-    if isinstance(body, ConstString):
+    if isinstance(body, f.ConstString):
         return [body.value]
-    if isinstance(body, Or):
-        parts: tuple[Format, ...] = body.elements
-    elif isinstance(body, TagsWithSeparator):
+    if isinstance(body, f.Or):
+        parts: tuple[f.Format, ...] = body.elements
+    elif isinstance(body, f.TagsWithSeparator):
         parts = body.tags
     else:
-        return [body.begin] if isinstance(body, Tag) and isinstance(body.begin, str) else None
+        return [body.begin] if isinstance(body, f.Tag) and isinstance(body.begin, str) else None
     every = [_beginnings(part) for part in parts]
     return None if None in every else [text for texts in every if texts for text in texts]
 
@@ -393,6 +383,6 @@ def _written(sign: str) -> str:
     return re.escape(sign) if sign.isprintable() else f"\\x{ord(sign):02x}"
 
 
-def _parts(parts: list[tuple[bool, str]], pointer: str) -> tuple[Format, ...]:
+def _parts(parts: list[tuple[bool, str]], pointer: str) -> tuple[f.Format, ...]:
     """The formats of the pieces of a string of a style."""
-    return tuple(Regex(pointer, part) if is_pattern else ConstString(pointer, part) for is_pattern, part in parts)
+    return tuple(f.Regex(pointer, part) if is_pattern else f.ConstString(pointer, part) for is_pattern, part in parts)

@@ -38,23 +38,15 @@ _QUOTE: Final = ord('"')
 
 _MOST_KEYS = 4096
 
-# What completes a text, by the state and the keys where it has come to.
-Rests = dict[tuple[int, bytes], bytes]
-
 NO_WAY = "no way to complete the text without a key that comes again was found"
 
 
-def rest_with_keys(
-    compiled: GrammarTables, place: Place, keys: ObjectKeys, known: Rests | None = None
-) -> tuple[int, list[int] | None]:
-    """How many tokens complete a text so that no key comes again, and which, if not the known ones; or NEVER.
-
-    The parameters are those of :func:`without_repeated_keys`.
-    """
+def rest_with_keys(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> tuple[int, list[int] | None]:
+    """How many tokens complete a text so that no key comes again, and which, if not the known ones; or NEVER."""
     if keys.status == REPEATED_KEY:
         return NEVER, None
     try:
-        found = without_repeated_keys(compiled, place, keys, known)
+        found = without_repeated_keys(compiled, place, keys)
     except LimitError:
         raise
     except ConstrainError:
@@ -62,18 +54,10 @@ def rest_with_keys(
     return (tokens_from(compiled, place) if found is None else len(found)), found
 
 
-def without_repeated_keys(
-    compiled: GrammarTables, place: Place, keys: ObjectKeys, known: Rests | None = None
-) -> list[int] | None:
+def without_repeated_keys(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> list[int] | None:
     """The tokens of a completion in which no key comes again; None if the known one is such, or there is none.
 
     The keys are those at the place.  The caller holds the lock of the compiled grammar.
-
-    Parameters
-    ----------
-    known : dict, optional
-        What has been found so far, of which use is made, and to which what is found is added.  It is of no more use
-        once states have got new numbers.
 
     Raises
     ------
@@ -82,31 +66,19 @@ def without_repeated_keys(
     """
     done = b""
     steps: _KeySteps | None = None
-    known = {} if known is None else known
-    generation = compiled.generation
-    # The places on the way, and how much was done at each.
-    way: list[tuple[tuple[int, bytes], int]] = []
     for _ in range(_MOST_KEYS):
-        here = place._state, keys.signature()
-        is_known = bool(done) and here in known and compiled.generation == generation
-        if is_known:
-            rest, spelled = known[here], None
-        elif tokens_from(compiled, place) == NEVER:
+        if tokens_from(compiled, place) == NEVER:
             if done:
                 break
             return None
-        else:
-            spelled = completion(compiled, place)
-            rest = b"".join([compiled.vocabulary.tokens[token] for token in spelled])
-        begin = None if is_known else _repeated_key(keys, rest)
+        spelled = completion(compiled, place)
+        rest = b"".join([compiled.vocabulary.tokens[token] for token in spelled])
+        begin = _repeated_key(keys, rest)
         if begin is None:
             tokens = fewest_tokens(compiled, done + rest) if done else _if_longer(compiled, place, spelled)
             if done and tokens is None:
                 break
-            if compiled.generation == generation:
-                known.update({before: (done + rest)[length:] for before, length in way})
             return tokens
-        way.append((here, len(done)))
         place, keys = place_behind(compiled, place, rest[:begin]), _with(keys, rest[:begin])
         steps = steps or _KeySteps(compiled)
         key = _new_key(compiled, place, keys, steps)
@@ -117,12 +89,12 @@ def without_repeated_keys(
     raise ConstrainError(NO_WAY)
 
 
-def _if_longer(compiled: GrammarTables, place: Place, tokens: list[int] | None) -> list[int] | None:
+def _if_longer(compiled: GrammarTables, place: Place, tokens: list[int]) -> list[int] | None:
     """The known completion of a place, if it takes more tokens than was said.
 
     Where rules leave keys out that were written, they say what the cheapest key costs, as often as one is needed.
     """
-    return None if tokens is None or len(tokens) <= tokens_from(compiled, place) else tokens
+    return None if len(tokens) <= tokens_from(compiled, place) else tokens
 
 
 def _repeated_key(keys: ObjectKeys, data: bytes) -> int | None:

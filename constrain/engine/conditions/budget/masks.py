@@ -23,6 +23,7 @@ from __future__ import annotations
 from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.conditions.budget.completions import CHAIN_LIMIT, reset_costs
 from constrain.engine.conditions.budget.expression_costs import MISSING, NEVER
+from constrain.engine.masks.boundaries import path_to
 from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
 from constrain.engine.masks.token_walks import note_open, walk_tokens
 from constrain.engine.parser.configurations import IS_HARD, state_at_set, state_kinds
@@ -280,16 +281,12 @@ def _is_left_out(ctx, node):
 @njit_inner(RESULT2)
 def _state_at(ctx, state, node):
     """The state after the bytes of a trie node, with OPEN added if it is an open one; 0 if it is dead, or < 0."""
-    tokens = t.node_tokens(ctx)
     class_of = t.byte_classes(ctx)
     data = t.token_bytes(ctx)
-    # A node's bytes are the first of any token below it.
-    p = node
-    while tokens[p] < 0:
-        p += 1
-    first = t.token_starts(ctx)[tokens[p]]
+    path = path_to(ctx, node)
+    first = t.token_starts(ctx)[path >> 32]
     here = state
-    last = first + int64(t.trie_nodes(ctx)[node] >> DEPTH_SHIFT)
+    last = first + (path & 0xFFFFFFFF) - 1
     for k in range(first, last + 1):
         byte_class = class_of[data[k]]
         there = t.transitions(ctx)[here * ctx[CLASSES] + byte_class]

@@ -29,7 +29,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from constrain.engine.conditions.budget.completions_with_keys import NO_WAY, Rests, rest_with_keys
+from constrain.engine.conditions.budget.completions_with_keys import NO_WAY, rest_with_keys
 from constrain.engine.conditions.budget.expression_costs import FAR, MISSING, NEVER
 from constrain.engine.conditions.budget.known_completions import place_after, tokens_from
 from constrain.engine.conditions.budget.masks import forbid_tokens
@@ -82,7 +82,6 @@ class ScarceKeyCosts:
         self._lengths: dict[tuple[int, bytes], _Rest] = {}
         # The same by the place before a token, and the token behind which it is.
         self._tokens: dict[tuple[int, bytes], dict[int, _Rest]] = {}
-        self._rests: Rests = {}
         # How many tokens the grammar allows in a state.
         self._counts: dict[int, int] = {}
         self._size = 0
@@ -124,7 +123,7 @@ class ScarceKeyCosts:
     def _look(self, compiled: GrammarTables) -> None:
         """Forget what does not hold any more."""
         if self._generation != compiled.generation or self._size > _MOST_BYTES:
-            self._lengths, self._tokens, self._counts, self._rests, self._size = {}, {}, {}, {}, 0
+            self._lengths, self._tokens, self._counts, self._size = {}, {}, {}, 0
             self._generation = compiled.generation
 
     def restrict(
@@ -262,11 +261,10 @@ class ScarceKeyCosts:
         if known is not None:
             return known
         state = place._state
-        result = rest_with_keys(compiled, place, keys, self._rests if generation == self._generation else None)
+        result = rest_with_keys(compiled, place, keys)
         if generation == compiled.generation == self._generation:
             self._lengths[state, signature] = result
-            # The rests that were found on the way are about as many as the keys there are.
-            self._size += 256 + 2 * len(signature) * (1 + int(keys.memory[N_KEYS]))
+            self._size += 256 + len(signature)
         return result
 
     def _count_at(self, cursor: Walk) -> int:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from constrain.engine.automata.lexer_states import NO_DENSE
-from constrain.engine.masks.boundaries import next_node
-from constrain.engine.masks.fast.inside_closures import after_token, path_to
+from constrain.engine.masks.boundaries import next_node, path_to
+from constrain.engine.masks.fast.inside_closures import after_token
 from constrain.engine.masks.fast.relaxations import relaxed_state
 from constrain.engine.masks.fast.repetitions import allow_up_to, forbid_beyond, more_repetitions
 from constrain.engine.masks.lexer_masks import (

@@ -379,8 +379,11 @@ def _leave(ctx, earley_set, exit_from, source):
 
 
 @njit_inner(RESULT2)
-def _add_root(ctx, earley_set, root):
-    """Add a root to the mask under way, and ask for what is behind its exits; as _ask."""
+def _add_root(ctx, earley_set, key):
+    """Add the root with a key to the mask under way, and ask for what is behind its exits; as _ask."""
+    root = _root_of(ctx, key)
+    if root < 0:
+        return root
     if not push(ctx, t.ROOTS_FOUND, root):
         return int64(FAIL)
     first = t.roots(ctx)[root].exits
@@ -400,16 +403,14 @@ def _find_roots(ctx, state):
     set_used(ctx, t.ASKED, 0)
     offset = t.states(ctx)[state].offset
     for i in range(offset, offset + t.states(ctx)[state].count):
-        root = _root_of(ctx, _root_key(ctx, i))
-        status = root if root < 0 else _add_root(ctx, int64(t.configurations(ctx)[i].earley_set), root)
+        status = _add_root(ctx, int64(t.configurations(ctx)[i].earley_set), _root_key(ctx, i))
         if status < 0:
             return status
     i = int64(0)
     while i < used(ctx, t.ASKED):
         earley_set, source = int64(t.asked(ctx)[i].earley_set), int64(t.asked(ctx)[i].source)
         i += 1
-        root = _root_of(ctx, t.earley_sets(ctx)[earley_set].core << 32 | _AT_SOURCE | source)
-        status = root if root < 0 else _add_root(ctx, earley_set, root)
+        status = _add_root(ctx, earley_set, t.earley_sets(ctx)[earley_set].core << 32 | _AT_SOURCE | source)
         if status < 0:
             return status
     return int64(0)

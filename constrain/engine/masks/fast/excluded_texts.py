@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from constrain.engine.automata import expressions as e
 from constrain.engine.automata.expressions import make_concat
-from constrain.engine.masks.fast.inside_closures import nodes_inside, path_to
+from constrain.engine.masks.boundaries import path_to
+from constrain.engine.masks.fast.inside_closures import nodes_inside
 from constrain.engine.masks.fast.leading_repetitions import repetition_in, starts_with
 from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t

@@ -8,6 +8,7 @@ rare in the trie; only the nodes with those are tried.
 from __future__ import annotations
 
 from constrain.engine.automata.summaries import LONG
+from constrain.engine.masks.boundaries import path_to
 from constrain.engine.parser.followed import any_is_followed, is_followed
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, take, used
@@ -37,17 +38,6 @@ def after_token(ctx, token_and_length, state):
             return there
         state = there
     return state
-
-
-@njit_inner(RESULT1)
-def path_to(ctx, p):
-    """The path to a trie node, as :func:`after_token` takes it."""
-    tokens = t.node_tokens(ctx)
-    # The first node from here on that ends a token is below this one, or this one.
-    q = p
-    while tokens[q] < 0:
-        q += 1
-    return tokens[q] << 32 | ((t.trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1)
 
 
 @njit_inner(RESULT2)

@@ -13,19 +13,8 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from constrain.errors import SchemaError
+from constrain.grammar.json_schema.document import drafts
 from constrain.grammar.json_schema.document.document import Document, Resource, escape, type_name
-from constrain.grammar.json_schema.document.drafts import (
-    DRAFT_4,
-    DRAFT_2019,
-    DRAFT_2020,
-    NAMED,
-    NAMED_OR_NAMES,
-    ONE,
-    ONE_OR_SEVERAL,
-    SEVERAL,
-    SUBSCHEMAS,
-    Dialect,
-)
 from constrain.grammar.json_schema.normal.assertions import TYPES
 from constrain.grammar.json_schema.normal.json_values import check_values
 from constrain.grammar.json_schema.normal.nodes import describe
@@ -41,16 +30,16 @@ Check = Callable[[Any], "str | None"]
 def check_document(document: Document) -> None:
     """Raise SchemaError for the first keyword that holds what it must not, in any subschema of the document."""
     root = document.root
-    if isinstance(root.schema, bool) and root.resource.dialect is DRAFT_4:
+    if isinstance(root.schema, bool) and root.resource.dialect is drafts.DRAFT_4:
         raise SchemaError("draft 4 has no boolean schemas", root.pointer)
     todo: list[tuple[Any, Link, Resource]] = [(root.schema, (None, (root.resource.pointer,)), root.resource)]
-    tables: dict[Dialect, dict[str, Any]] = {}
+    tables: dict[drafts.Dialect, dict[str, Any]] = {}
     seen: set[int] = set()
     while todo:
         spend()
         schema, link, resource = todo.pop()
         if type(schema) is bool:
-            if resource.dialect is DRAFT_4:
+            if resource.dialect is drafts.DRAFT_4:
                 _fail("draft 4 has no boolean schemas", link)
             continue
         if not isinstance(schema, dict):
@@ -71,31 +60,31 @@ def check_document(document: Document) -> None:
             if entry is str:
                 if type(value) is not str and not isinstance(value, str):
                     _fail(f"{keyword} must be a string, not {type_name(value)}", link, keyword)
-            elif entry is ONE:
+            elif entry is drafts.ONE:
                 if value is not True and value is not False:
                     todo.append((value, (link, (keyword,)), resource))
-                elif dialect is DRAFT_4 and keyword not in _DRAFT_4_BOOLEANS:
+                elif dialect is drafts.DRAFT_4 and keyword not in _DRAFT_4_BOOLEANS:
                     _fail("draft 4 has no boolean schemas", link, keyword)
-            elif entry is NAMED or entry is NAMED_OR_NAMES:
+            elif entry is drafts.NAMED or entry is drafts.NAMED_OR_NAMES:
                 if not isinstance(value, dict):
                     _fail(f"{keyword} must be an object, not {type_name(value)}", link, keyword)
                 for name, one in value.items():
                     if not isinstance(name, str):
                         _fail(f"an object's keys must be strings, not {type_name(name)}", link, keyword)
-                    if entry is NAMED_OR_NAMES and not isinstance(one, (dict, bool)):
-                        wrong = (_names_of_draft_4 if dialect is DRAFT_4 else _names)(one)
+                    if entry is drafts.NAMED_OR_NAMES and not isinstance(one, (dict, bool)):
+                        wrong = (_names_of_draft_4 if dialect is drafts.DRAFT_4 else _names)(one)
                         if wrong is not None:
                             _fail(f"what depends on a name {wrong}", link, keyword, name)
-                    elif one is not True or dialect is DRAFT_4:
+                    elif one is not True or dialect is drafts.DRAFT_4:
                         todo.append((one, (link, (keyword, name)), resource))
-            elif entry is SEVERAL or (entry is ONE_OR_SEVERAL and isinstance(value, (list, tuple))):
+            elif entry is drafts.SEVERAL or (entry is drafts.ONE_OR_SEVERAL and isinstance(value, (list, tuple))):
                 if not isinstance(value, (list, tuple)):
                     _fail(f"{keyword} must be an array of schemas, not {type_name(value)}", link, keyword)
                 if not value:
                     _fail(f"{keyword} must hold at least one schema", link, keyword)
                 todo += [(one, (link, (keyword, str(index))), resource) for index, one in enumerate(value)]
-            elif entry is ONE_OR_SEVERAL:
-                if not (dialect is DRAFT_4 and type(value) is bool):
+            elif entry is drafts.ONE_OR_SEVERAL:
+                if not (dialect is drafts.DRAFT_4 and type(value) is bool):
                     todo.append((value, (link, (keyword,)), resource))
                 else:
                     _fail("draft 4 has no boolean schemas", link, keyword)
@@ -106,7 +95,7 @@ def check_document(document: Document) -> None:
                         document.refuse(f"{keyword} {wrong}", _pointer(link, keyword))
                     else:
                         _fail(f"{keyword} {wrong}", link, keyword)
-        if dialect is DRAFT_4:
+        if dialect is drafts.DRAFT_4:
             for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
                 if exclusive in schema and limit not in schema:
                     _fail(f"{exclusive} of draft 4 must stand beside {limit}", link, exclusive)
@@ -256,11 +245,14 @@ def _vocabularies(value: Any) -> str | None:
     return None if wrong is None else f"must hold booleans, not {type_name(wrong)}"
 
 
-_ANCHORS = {DRAFT_2019: re.compile(r"[A-Za-z][-A-Za-z0-9.:_]*"), DRAFT_2020: re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")}
+_ANCHORS = {
+    drafts.DRAFT_2019: re.compile(r"[A-Za-z][-A-Za-z0-9.:_]*"),
+    drafts.DRAFT_2020: re.compile(r"[A-Za-z_][-A-Za-z0-9._]*"),
+}
 
 
-def _anchor(dialect: Dialect) -> Check:
-    names = _ANCHORS.get(dialect, _ANCHORS[DRAFT_2020])
+def _anchor(dialect: drafts.Dialect) -> Check:
+    names = _ANCHORS.get(dialect, _ANCHORS[drafts.DRAFT_2020])
 
     def check(value: Any) -> str | None:
         if not isinstance(value, str):
@@ -310,12 +302,12 @@ _ENTRIES: dict[str, Any] = {
     "examples": _array,
     "dependentRequired": _dependent_names,
     "$vocabulary": _vocabularies,
-    **SUBSCHEMAS,
+    **drafts.SUBSCHEMAS,
 }
 
 
 @lru_cache(maxsize=64)
-def _table(dialect: Dialect) -> dict[str, Any]:
+def _table(dialect: drafts.Dialect) -> dict[str, Any]:
     """What each keyword of a draft may hold."""
     table = {keyword: entry for keyword, entry in _ENTRIES.items() if keyword in dialect.words}
     if "$anchor" in dialect.words:
@@ -324,8 +316,8 @@ def _table(dialect: Dialect) -> dict[str, Any]:
     if "$dynamicAnchor" not in dialect.words:
         table.pop("$dynamicAnchor", None)
     if not dialect.array_items:
-        table["items"] = ONE
-    if dialect is DRAFT_4:
+        table["items"] = drafts.ONE
+    if dialect is drafts.DRAFT_4:
         table["enum"] = _values
         table["exclusiveMinimum"] = table["exclusiveMaximum"] = _boolean
         table["required"] = _names_of_draft_4
