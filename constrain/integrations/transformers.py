@@ -109,7 +109,7 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         self._size = vocabulary.size
         self._eos_ids = sorted(vocabulary.eos_ids)
         for other in (grammar.vocabulary for grammar in self._grammars):
-            if other.size != self._size or sorted(other.eos_ids) != self._eos_ids:
+            if other is not vocabulary and other.digest != vocabulary.digest:
                 raise ConstrainError("the grammars were compiled for different vocabularies")
         if not self._eos_ids:
             raise ConstrainError("the vocabulary has no end-of-sequence token, so that no output could end")

@@ -248,10 +248,13 @@ def test_mismatches_are_errors(compiled):
     one, other = compiled["x*y"], compiled[PATTERNS[0]]
     elsewhere = GrammarCompiler(Vocabulary([b"x", b"y", b"</s>"], eos_ids=[2], special_ids=[2]))
     endless = GrammarCompiler(Vocabulary([b"x", b"y"], eos_ids=[]))
+    own = one.vocabulary
+    others = GrammarCompiler(Vocabulary([b"?", *own.tokens[1:]], eos_ids=own.eos_ids, special_ids=own.special_ids))
     grammar = Grammar.from_regex("x*y")
     for grammars, message in [
         ([], "at least one"),
         ([one, elsewhere.compile(grammar)], "different vocabularies"),
+        ([one, others.compile(grammar)], "different vocabularies"),
         ([endless.compile(grammar)], "no end-of-sequence"),
     ]:
         with pytest.raises(ConstrainError, match=message):
