@@ -33,6 +33,7 @@ from bench.fuzz.protocol import Budget, Counts, Difference
 from bench.judge import Judge
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.conditions.budget.budget import Budget as Within
+from constrain.engine.conditions.limited_rules.gates import Gates
 from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
 from constrain.engine.conditions.limited_rules.open_rules import OpenRules
 from constrain.engine.matcher import Matcher
@@ -197,11 +198,19 @@ def test_limited_rules_that_go_on_are_found(monkeypatch: pytest.MonkeyPatch) -> 
 def test_limited_rules_that_end_too_soon_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def init(self: Any, compiled: Any) -> None:
         before(self, compiled)
-        self.limits = tuple(limit._replace(tokens=max(1, limit.tokens - 1)) for limit in self.limits)
+        self.limits = tuple(
+            limit if limit.tokens is None else limit._replace(tokens=max(1, limit.tokens - 1)) for limit in self.limits
+        )
 
     before = OpenRules.__init__
     monkeypatch.setattr(OpenRules, "__init__", init)
     assert re.search("is wrong in|refused", str(_fails("limited_rules", 10)))
+
+
+def test_limited_rules_that_end_before_their_time_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Gates.least
+    monkeypatch.setattr(Gates, "least", lambda self, instance: max(1, before(self, instance) - 1))
+    assert re.search("is wrong in|refused", str(_fails("limited_rules", 20)))
 
 
 def _without(budget: Any, call: Callable[[], None]) -> None:

@@ -437,9 +437,9 @@ def test_a_limit_is_an_error_and_no_refusal(monkeypatch: pytest.MonkeyPatch) -> 
     matcher = constrain.Matcher(compile_with(grammar, BYTES), max_tokens=40)
     assert matcher.accept_bytes(b'{"a":1')
 
-    def fail(compiled: Any, place: Any, keys: Any, known: Any) -> list[int] | None:
+    def fail(compiled: Any, place: Any, keys: Any) -> list[int] | None:
         if place is matcher:
-            return without_repeated_keys(compiled, place, keys, known)
+            return without_repeated_keys(compiled, place, keys)
         raise constrain.LimitError("a pattern takes too long to follow")
 
     with monkeypatch.context() as patch:
