@@ -291,6 +291,7 @@ class _Graph:
         automaton = Automaton(language)
         classes = list(byte_classes(language))
         self._edges: list[dict[int, list[int]]] = []
+        self._begins: dict[tuple[int, ...], Regular] = {}
         numbers = {0: 0}
         todo = deque([0])
         while todo:
@@ -336,14 +337,17 @@ class _Graph:
 
     def begins(self, left: float) -> Regular:
         """What leads to a state from which a way of at least ``left`` bytes leads to an end."""
-        wanted = [state for state, length in enumerate(self.longest) if length >= left]
-        if 0 not in wanted:
-            return EMPTY
+        wanted = tuple(state for state, length in enumerate(self.longest) if length >= left)
+        if wanted not in self._begins:
+            self._begins[wanted] = self._begins_within(wanted) if 0 in wanted else EMPTY
+        return self._begins[wanted]
+
+    def _begins_within(self, wanted: tuple[int, ...]) -> Regular:
+        """What leads to some states, state 0 among them, by way of these alone."""
         rows: dict[int, dict[int, Regular]] = {}
         for state in wanted:
-            rows[state] = {
-                then: byte_set(members) for then, members in self._edges[state].items() if self.longest[then] >= left
-            }
+            edges = self._edges[state].items()
+            rows[state] = {then: byte_set(members) for then, members in edges if then in wanted}
             rows[state][_FINAL] = EPSILON
         for state in wanted[:0:-1]:
             spend(len(rows))

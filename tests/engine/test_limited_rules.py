@@ -496,6 +496,20 @@ def test_a_budget_needs_tokens_that_say_what_gates_cost():
         constrain.Matcher(compiled, max_tokens=9)
 
 
+def test_the_shortest_way_on_may_lead_back_to_where_a_text_is():
+    every_byte = [bytes((byte,)) for byte in range(256)]
+    plain = constrain.Vocabulary([*every_byte, b"</s>"], eos_ids=[256])
+    # Behind the first "b" the rule may not end yet, though its text may.
+    grammar = constrain.Grammar.from_lark('start: r ";"\nr[min_tokens=2]: /[ab]+/ & /.*b/')
+    compiled = constrain.GrammarCompiler(plain).compile(grammar)
+    for most in (None, 4):
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+        assert matcher.accept_bytes(b"b")
+        assert matcher.completion() == list(b"b;")
+        assert matcher.accept_tokens(b"b;")
+        assert matcher.is_accepting()
+
+
 def test_the_byte_of_gates_is_in_no_text():
     builder = GrammarBuilder()
     start, rule = builder.nonterminal("start"), builder.nonterminal("r")

@@ -77,6 +77,13 @@ def test_endless_texts(pattern):
     assert texts_of(rests.begins(union(regex_language("b{1,2}"), EMPTY), 3), 4) == []
 
 
+def test_beginnings_that_are_the_same_are_worked_out_once():
+    rests = _Rests(refuse)
+    no_end = intersect(regex_language("(a|b)*"), complement(regex_language("(a|b)*bb(a|b)*")))
+    assert rests.begins(no_end, 4000) is rests.begins(no_end, 3999)
+    assert rests.begins(concat(no_end, Literal(b"bb")), 4000) == rests.begins(concat(no_end, Literal(b"bb")), 3999)
+
+
 def test_large_automata_and_deep_rules_are_refused():
     builder = GrammarBuilder()
     rule = builder.nonterminal()

@@ -211,6 +211,9 @@ def _search(ctx, start):
     """Find the cheapest string, that is not empty, of an expression whose parts do not tell; 0, FAIL or LIMIT."""
     if search.begin_search(ctx, t.SEARCH_HEAP, start) < 0:
         return int64(FAIL)
+    if t.expression_costs(ctx)[start].least != UNKNOWN:
+        # The string may lead back to where it begins, as those of /[ab]+/ & /.*b/ behind "b" do.
+        t.way_places(ctx, t.SEARCH_PLACES)[start] = -1
     work = int64(0)
     while used(ctx, t.SEARCH_HEAP) > 0:
         key = heap_pop(ctx, t.SEARCH_HEAP)

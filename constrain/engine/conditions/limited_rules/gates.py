@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from constrain.engine.conditions.limited_rules.open_rules import Instance, OpenRules
+from constrain.engine.conditions.limited_rules.open_rules import Instance, Member, OpenRules
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.parser.rules import END
 from constrain.engine.parser.transplant import EARLEY_SET, LEXER_STATE, STATE
@@ -19,9 +19,6 @@ from constrain.engine.traveller import Traveller
 from constrain.grammar.tokens import GATE
 
 _GATE = bytes((GATE,))
-
-Member = tuple[int, int]
-"""A part of a lexer state: a lexeme, and the expression for what may be left of it."""
 
 _Members = set[Member]
 
@@ -33,8 +30,8 @@ class Begun(NamedTuple):
     """How many tokens it had taken before the step."""
     now: int
     """How many it has taken with the step, at least one."""
-    text: bytes
-    """Its text so far."""
+    text: Callable[[], bytes]
+    """Gives its text so far, which is seldom wanted, and long."""
 
 
 class Gates:
@@ -136,7 +133,7 @@ class Gates:
                 is_alone = sum(place.before == other.before for other in places) == 1
                 ways = under_way.get(instance, {}).get(place.before, set())
                 if not is_alone:
-                    ways = ways & self._members_behind(instance, place.before, place.text)
+                    ways = ways & self._members_behind(instance, place.before, place.text())
                 if ways:
                     found, ends = self._behind(instance, place, ways)
                     kept += found
@@ -146,7 +143,7 @@ class Gates:
     def is_alive(self, state: int, instance: Instance, place: Begun) -> bool:
         """Whether an instance may have begun at a place, of which there are several; of gates, those now are open."""
         ways = self.under_way(state).get(instance, {}).get(place.now, set())
-        return not ways.isdisjoint(self._members_behind(instance, place.now, place.text))
+        return not ways.isdisjoint(self._members_behind(instance, place.now, place.text()))
 
     def _dots(self, index: int) -> tuple[int, int]:
         """The dots at the beginning of a rule, and before its text."""
@@ -178,7 +175,7 @@ class Gates:
         lexeme = ~int(get(t.SYMBOLS)[dot])
         # Where the lexeme is the same as before, it need not read the text again.
         if any(member[0] != lexeme for member in ways):
-            ways = self._members_at(instance, dot, place.text)
+            ways = self._members_at(instance, dot, place.text())
         found, accepts = [], 0
         for member in sorted(ways):
             lexer_state = rules.plant(LEXER_STATE, 0, [member])

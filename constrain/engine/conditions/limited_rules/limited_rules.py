@@ -20,6 +20,7 @@ A budget goes first: where it does not suffice for what follows the rule, the ru
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from constrain.engine.conditions.budget.budget import Budget
@@ -300,9 +301,12 @@ def _opened(compiled: GrammarTables, rules: OpenRules, record: _Record, link: Li
     step = record.tokens - record.before.tokens
     begun = {
         instance: [
-            Begun(record.tokens - step - place.tokens, record.tokens - place.tokens, text)
+            Begun(
+                record.tokens - step - place.tokens,
+                record.tokens - place.tokens,
+                partial(_text, compiled, record, place, link),
+            )
             for place in places
-            for text in _texts(compiled, record, place, link)
         ]
         for instance, places in record.gated.items()
         if places
@@ -334,6 +338,12 @@ def _texts(compiled: GrammarTables, record: _Record, begin: _Begin, link: Link |
         link = link[BEFORE]
     text = b"".join(reversed(pieces))
     return [text[skipped:] for skipped in begin.skipped]
+
+
+def _text(compiled: GrammarTables, record: _Record, begin: _Begin, link: Link | None) -> bytes:
+    """The text of what began in one place of a step."""
+    (text,) = _texts(compiled, record, begin, link)
+    return text
 
 
 def _may_be_cut(

@@ -31,6 +31,9 @@ from constrain.engine.waiting import Waiting, waiting_items
 
 _MOST_KNOWN = 1 << 15
 
+Member = tuple[int, int]
+"""A part of a lexer state: a lexeme, and the expression for what may be left of it."""
+
 Instance = tuple[int, int]
 """A limited rule, by its place in the grammar's list, and the Earley set that predicts it."""
 
@@ -75,6 +78,8 @@ class OpenRules:
         self.last_read: Any = None
         """What is known at the end of the text that was read again last: for its forks, and what it goes on with."""
         self._waiting: dict[int, Waiting] = {}
+        self._configurations: dict[int, list[tuple[int, int]]] = {}
+        self._members: dict[int, list[Member]] = {}
         self._instances: dict[int, frozenset[Instance]] = {}
         self._steps: dict[tuple[int, int | bytes], Steps] = {}
         self._seams: dict[tuple[int, int, int], frozenset[int]] = {}
@@ -82,7 +87,8 @@ class OpenRules:
     def check(self) -> None:
         """Be ready for the tables there are."""
         compiled = self._compiled
-        known = len(self._waiting) + len(self._instances) + len(self._steps) + len(self._seams)
+        known = len(self._waiting) + len(self._configurations) + len(self._members)
+        known += len(self._instances) + len(self._steps) + len(self._seams)
         if self.key != (compiled.generation, compiled.tables_made) or known > _MOST_KNOWN:
             self._renew()
 
@@ -100,14 +106,21 @@ class OpenRules:
         return [(first, second) for first, second in self._get(slot)[owner["offset"] :][: owner["count"]].tolist()]
 
     def configurations(self, state: int) -> list[tuple[int, int]]:
-        """The pairs (Earley set, lexer state) of a state."""
-        return self._pairs(t.CONFIGURATIONS, self._get(t.STATES)[state])
+        """The pairs (Earley set, lexer state) of a state; not to be changed."""
+        found = self._configurations.get(state)
+        if found is None:
+            found = self._configurations[state] = self._pairs(t.CONFIGURATIONS, self._get(t.STATES)[state])
+        return found
 
-    def members(self, lexer_state: int) -> list[tuple[int, int]]:
-        """The pairs (lexeme, expression) of a lexer state."""
-        record = self._get(t.LEXER_STATES)[lexer_state]
-        members = self._get(t.LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
-        return [(lexeme, expression) for lexeme, expression in members.reshape(-1, 2).tolist()]
+    def members(self, lexer_state: int) -> list[Member]:
+        """The parts of a lexer state; not to be changed."""
+        found = self._members.get(lexer_state)
+        if found is None:
+            record = self._get(t.LEXER_STATES)[lexer_state]
+            members = self._get(t.LEXER_MEMBERS)[record["offset"] :][: 2 * record["count"]]
+            found = [(lexeme, expression) for lexeme, expression in members.reshape(-1, 2).tolist()]
+            self._members[lexer_state] = found
+        return found
 
     def initial(self, earley_set: int) -> int:
         """The lexer state in which an Earley set begins."""
