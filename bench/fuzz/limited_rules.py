@@ -30,7 +30,6 @@ from bench.fuzz.byte_judge import mask_bits
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated, smallest
 
 _LETTERS = "abc<;"
-_OTHERS = "".join(map(chr, range(32)))
 _ANY = {"<[*]>": (1, None, 1), "<[*]>{0,1}": (0, None, 1), "<[*]>{0,2}": (0, None, 2)}
 """Single tokens of any text: how many letters they are, and how many tokens."""
 _MOST_WAYS = 400
@@ -135,7 +134,7 @@ class WaysJudge:
 
     def __init__(self, text: Text, is_limited: bool = True) -> None:
         self._right = dict((*text.rules, *text.terminals))
-        self._right |= {name: ("rep", ("set", _LETTERS + _OTHERS), low, high) for name, (low, high, _) in _ANY.items()}
+        self._right |= {name: ("rep", ("set", _LETTERS), low, high) for name, (low, high, _) in _ANY.items()}
         limits = text.limits | {name: tokens for name, (_, _, tokens) in _ANY.items()}
         self._limits = limits if is_limited else {}
         self._least = text.least
@@ -394,14 +393,14 @@ def _named(tree: Tree) -> Tree:
     return tree[0], tuple(map(_named, tree[1]))
 
 
-def random_vocabulary(rng: random.Random, has_bytes: bool = False) -> constrain.Vocabulary:
-    """Letters, and tokens of several; ``has_bytes``: with those that a budget asks for beside ``[min_tokens]``."""
+def random_vocabulary(rng: random.Random, has_gates: bool = False) -> constrain.Vocabulary:
+    """Letters, and tokens of several; ``has_gates``: with the one that a budget asks for beside ``[min_tokens]``."""
     letters = [letter.encode() for letter in _LETTERS]
     longer = ["".join(rng.choices(_LETTERS, k=rng.choice((2, 2, 3, 4)))).encode() for _ in range(rng.randint(0, 12))]
     tokens = [
         *letters,
         *longer,
-        *([letter.encode("latin-1") for letter in _OTHERS + "\xff"] if has_bytes else []),
+        *([b"\xfe"] if has_gates else []),
         b"</s>",
     ]
     return constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
