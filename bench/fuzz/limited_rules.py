@@ -135,6 +135,9 @@ class WaysJudge:
     def __init__(self, text: Text, is_limited: bool = True) -> None:
         self._right = dict((*text.rules, *text.terminals))
         self._right |= {name: ("rep", ("set", _LETTERS), low, high) for name, (low, high, _) in _ANY.items()}
+        if all(text.least.get(name, 0) < 2 for name in self.in_use()):
+            # Without gates their byte is one like any other.
+            self._right |= {name: ("rep", ("set", _LETTERS + "\xfe"), *bounds[:2]) for name, bounds in _ANY.items()}
         limits = text.limits | {name: tokens for name, (_, _, tokens) in _ANY.items()}
         self._limits = limits if is_limited else {}
         self._least = text.least
@@ -247,10 +250,10 @@ class WaysJudge:
 
     def take(self, place: Place, data: bytes, tokens: int = 1) -> Place | None:
         """The place behind some bytes, which count as so many tokens; None if no text goes on like that."""
-        loose = self._read(place.loose, data.decode(), place.tokens, tokens)
+        loose = self._read(place.loose, data.decode("latin-1"), place.tokens, tokens)
         if not loose:
             return None
-        strict = self._read(place.strict, data.decode(), place.tokens, tokens)
+        strict = self._read(place.strict, data.decode("latin-1"), place.tokens, tokens)
         return self._close(strict, loose, place.tokens + tokens)
 
     def _read(self, ways: frozenset[Stack], letters: str, now: int, tokens: int = 1) -> frozenset[Stack]:
@@ -506,7 +509,7 @@ def _play(compiled: constrain.CompiledGrammar, judge: WaysJudge, moves: list[flo
             taken = player.matcher.accept_bytes(data)
             if taken and behind is None:
                 return f"taken, and should not be: {said}"
-            if not taken and behind is not None and judge._read(player.places[-1].strict, data.decode(), 0):
+            if not taken and behind is not None and judge._read(player.places[-1].strict, data.decode("latin-1"), 0):
                 return f"refused: {said}"
             if taken:
                 player.places.append(behind)  # type: ignore[arg-type]
