@@ -92,13 +92,13 @@ class CompiledGrammar(GrammarTables):
 
     def recognizer(self) -> Recognizer:
         """A recognizer at the start of the grammar.  It knows no tokens, and so no numbers of them."""
-        ir, vocabulary = self._given
-        plain = without_least(ir)
-        if plain is ir:
-            return Recognizer(self)
-        with self.lock:
-            if self._without_least is None:
-                self._without_least = CompiledGrammar(
+        if self._without_least is None:
+            ir, vocabulary = self._given
+            plain = without_least(ir)
+            if plain is ir:
+                return Recognizer(self)
+            with self.lock:
+                self._without_least = self._without_least or CompiledGrammar(
                     plain, vocabulary, limit_bytes=self._limit_bytes, accelerators=self.accelerators
                 )
         return Recognizer(self._without_least)

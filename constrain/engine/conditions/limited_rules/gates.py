@@ -69,19 +69,6 @@ class Gates:
         """How many tokens an instance takes at least; 1 if it has no gates."""
         return max(1, self._rules.limits[instance[0]].least)
 
-    def _left(self, state: int, is_dropped: Callable[[int, Member], bool]) -> list[tuple[int, int]]:
-        """The configurations of a state without some parts of their lexer states."""
-        rules = self._rules
-        kept = []
-        for earley_set, lexer_state in rules.configurations(state):
-            members = rules.members(lexer_state)
-            left = [member for member in members if not is_dropped(earley_set, member)]
-            if len(left) < len(members):
-                lexer_state = rules.plant(LEXER_STATE, 0, left) if left else 0
-            if lexer_state:
-                kept.append((earley_set, lexer_state))
-        return kept
-
     def under_way(self, state: int) -> dict[Instance, dict[int, _Members]]:
         """The instances with gates before them that have begun: by how many are open, their parts of lexer states."""
         if not self.are_there:
@@ -126,7 +113,14 @@ class Gates:
         """
         rules = self._rules
         under_way = self.under_way(state)
-        kept = self._left(state, lambda earley_set, member: any(i in begun for i in self._gated_by(earley_set, member)))
+        kept = []
+        for earley_set, lexer_state in rules.configurations(state):
+            members = rules.members(lexer_state)
+            left = [member for member in members if begun.keys().isdisjoint(self._gated_by(earley_set, member))]
+            if len(left) < len(members):
+                lexer_state = rules.plant(LEXER_STATE, 0, left) if left else 0
+            if lexer_state:
+                kept.append((earley_set, lexer_state))
         accepts = rules.accepts(state)
         for instance, places in begun.items():
             for place in places:
@@ -140,10 +134,13 @@ class Gates:
                     accepts |= ends
         return rules.plant_beside(state, accepts, dict.fromkeys(kept))
 
-    def is_alive(self, state: int, instance: Instance, place: Begun) -> bool:
-        """Whether an instance may have begun at a place, of which there are several; of gates, those now are open."""
-        ways = self.under_way(state).get(instance, {}).get(place.now, set())
-        return not ways.isdisjoint(self._members_behind(instance, place.now, place.text()))
+    def alive(self, state: int, instance: Instance, places: list[Begun]) -> list[bool]:
+        """Which of several places an instance may have begun at, in a state in which their gates are open."""
+        under_way = self.under_way(state).get(instance, {})
+        return [
+            not under_way.get(place.now, set()).isdisjoint(self._members_behind(instance, place.now, place.text()))
+            for place in places
+        ]
 
     def _dots(self, index: int) -> tuple[int, int]:
         """The dots at the beginning of a rule, and before its text."""
@@ -196,19 +193,13 @@ class Gates:
         rules = self._rules
         earley_set = rules.plant(EARLEY_SET, 0, [(dot, instance[1])])
         lexeme = ~int(self._compiled._tables.get(t.SYMBOLS)[dot])
+        place = Traveller(self._compiled, rules.plant(STATE, 0, [(earley_set, rules.initial(earley_set))]), None)
+        place.read(text)
+        rules.confirm()
         return {
             member
-            for there, lexer_state in rules.configurations(self._read(instance, dot, text))
+            for there, lexer_state in rules.configurations(place._state)
             if there == earley_set
             for member in rules.members(lexer_state)
             if member[0] == lexeme
         }
-
-    def _read(self, instance: Instance, dot: int, text: bytes) -> int:
-        """The state behind a text that begins at a dot; 0 if none does."""
-        rules = self._rules
-        earley_set = rules.plant(EARLEY_SET, 0, [(dot, instance[1])])
-        place = Traveller(self._compiled, rules.plant(STATE, 0, [(earley_set, rules.initial(earley_set))]), None)
-        place.read(text)
-        rules.confirm()
-        return place._state

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 from constrain.engine.conditions.budget.budget import Budget
@@ -281,8 +282,7 @@ def _closed(
         if places:
             gated[index, earley_set] = places
     behind = frozenset(replaced.get(each, each) for each in record.behind)
-    was = {earley_set for earley_set, _ in rules.configurations(record.state)} | set(replaced.values())
-    behind |= {earley_set for earley_set, _ in rules.configurations(found)} - was
+    behind |= rules.sets_of(found) - rules.sets_of(record.state) - set(replaced.values())
     found_record = record._replace(state=found, begun=begun, behind=behind, gated=gated)
     return found_record, frozenset(index for index, _ in over)
 
@@ -315,8 +315,7 @@ def _opened(compiled: GrammarTables, rules: OpenRules, record: _Record, link: Li
     gated = {}
     for instance, places in record.gated.items():
         if len(places) > 1:
-            alive = [gates.is_alive(found, instance, each) for each in begun[instance]]
-            places = tuple(place for place, is_alive in zip(places, alive, strict=True) if is_alive)
+            places = tuple(compress(places, gates.alive(found, instance, begun[instance])))
             if len(places) > _MOST_BEGINS:
                 raise LimitError(f"a rule with [min_tokens] can have begun at more than {_MOST_BEGINS} places")
         # Behind the last gate nothing more is to be done.

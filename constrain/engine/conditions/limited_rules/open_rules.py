@@ -207,7 +207,7 @@ class OpenRules:
                 for lexeme, _ in self.members(lexer_state):
                     items.update(self.items_for(earley_set, lexeme))
                 for item in items:
-                    found |= self._around(item)[0]
+                    found |= self.around(item)
             self._instances[state] = frozenset(found)
         return self._instances[state]
 
@@ -306,7 +306,7 @@ class OpenRules:
             If making room gave Earley sets other numbers.
         """
         accepts = self.accepts(state)
-        kept, replaced = self.left(state, is_over)
+        kept, replaced = self._left(state, is_over)
         behind, ends = self._behind_all(cut, is_over)
         if not (kept or accepts or behind or ends):
             # The rule around one that is cut cannot end there.
@@ -328,7 +328,7 @@ class OpenRules:
         self._compiled._tables.array(t.STATE_MARKS)[found] |= marks
         return found
 
-    def left(self, state: int, is_over: Callable[[Instance], bool]) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    def _left(self, state: int, is_over: Callable[[Instance], bool]) -> tuple[list[tuple[int, int]], dict[int, int]]:
         """The configurations of a state without what is in closed instances, and the Earley sets that take the place
         of others in them."""
         replaced: dict[int, int] = {}
