@@ -70,6 +70,8 @@ class Normalizer:
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
         self._done_tracking: dict[Handle, Normal] = {}
         self._tracking = False
+        # Choices that were worked out inside of what stands beside them.
+        self._worked_inside: set[Place] = set()
         self._open: dict[Place, int] = {}
         self._probes = 0
         self._conjunctions = 0
@@ -361,15 +363,17 @@ class Normalizer:
     def _inside(self, result: Normal, handle: Handle, pointer: str, tracking: bool) -> Normal:
         """What a schema allows of ``result``.
 
-        A choice that has not been worked out is so inside of ``result``, where its branches may exclude each other.
+        A choice is worked out inside of ``result`` when it is seen first: there its branches may exclude each other.
+        Each further time it is taken as a whole, since choices of choices would be worked out time and again.
         """
         place = handle[0] if len(handle) == 1 else None
         done = self._done_tracking if tracking else self._done
-        is_new = handle not in done and place not in self._open
+        is_new = handle not in done and place not in self._open and place not in self._worked_inside
         with self._with_tracking(tracking):
             if is_new and result is not ANY and isinstance(place, Location):
                 assertions = read(place) if isinstance(place.schema, dict) else None
                 if assertions is not None and _is_choice_alone(assertions):
+                    self._worked_inside.add(place)
                     self._open[place] = self._probes
                     try:
                         return self._conjunction(assertions, place, result)
