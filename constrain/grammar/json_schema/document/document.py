@@ -313,9 +313,9 @@ def escape(token: str) -> str:
     return quote(token.replace("~", "~0").replace("/", "~1"), safe="!$&'()*+,;=:@-._~?/", errors="replace")
 
 
-def shorten(pointer: str) -> str:
-    """A pointer that may be thousands of steps long, for a message."""
-    return pointer if len(pointer) <= 200 else pointer[:100] + "..." + pointer[-97:]
+def shorten(text: str) -> str:
+    """A pointer, or a reason, that may be thousands of steps long, for a message."""
+    return text if len(text) <= 200 else text[:100] + "..." + text[-97:]
 
 
 def cut(text: str) -> str:

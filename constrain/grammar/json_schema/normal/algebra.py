@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from constrain.errors import LimitError
+from constrain.grammar.json_schema.document.document import shorten
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, some
 from constrain.grammar.json_schema.normal import nodes as n
@@ -112,7 +113,9 @@ def merge(branches: Iterable[n.Normal], keyword: str, pointer: str) -> n.Normal:
             conflicts.append(normal.conflict)
     if nodes:
         return n.Normal(distinct(_fewer_strings(list(nodes)), pointer))
-    reason = "; ".join(f"{conflict.reason} (at {conflict.pointer})" for conflict in conflicts[:3])
+    # Each may be put together of several in turn.
+    reasons = [(shorten(conflict.reason), conflict.pointer) for conflict in conflicts[:3]]
+    reason = "; ".join(f"{why} (at {where})" for why, where in reasons)
     return n.Normal((), n.Conflict(f"no branch of {keyword} can be satisfied: {reason}", f"{pointer}/{keyword}"))
 
 
