@@ -7,7 +7,7 @@ import importlib
 from bench.fuzz.protocol import Kind
 
 NAMES = (
-    *("regexes", "lark", "lexing", "schemas", "few_values", "near_repeats", "python_types", "history"),
+    *("regexes", "lark", "lexing", "schemas", "applicators", "few_values", "near_repeats", "python_types", "history"),
     *("accelerators", "budgets", "limited_rules"),
     *("threads", "faults", "interrupts", "forks", "tokenizer_files", "damaged_files"),
 )

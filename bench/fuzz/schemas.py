@@ -151,17 +151,17 @@ def _has_several_keys(value: Any) -> bool:
     return isinstance(value, list) and any(map(_has_several_keys, value))
 
 
-def _simpler(schema: Any) -> list[Any]:
+def simpler(schema: Any) -> list[Any]:
     """Schemas with one thing less."""
     found: list[Any] = []
     if isinstance(schema, dict):
         for key, value in schema.items():
             rest = {name: each for name, each in schema.items() if name != key}
             found.append(rest)
-            found += [{**schema, key: less} for less in _simpler(value)]
+            found += [{**schema, key: less} for less in simpler(value)]
     elif isinstance(schema, list):
         found += [schema[:i] + schema[i + 1 :] for i in range(len(schema)) if len(schema) > 1]
-        found += [[*schema[:i], less, *schema[i + 1 :]] for i, each in enumerate(schema) for less in _simpler(each)]
+        found += [[*schema[:i], less, *schema[i + 1 :]] for i, each in enumerate(schema) for less in simpler(each)]
     return found
 
 
@@ -180,13 +180,13 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     wrong = check(schema, counts)
     if wrong:
         tries = 250 if protocol.is_careful else 0
-        todo = _simpler(schema)
+        todo = simpler(schema)
         while todo and tries > 0:
             tries -= 1
             less = todo.pop(0)
             what = check(less, Counts())
             if what and not what.startswith("Traceback"):
-                schema, wrong, todo = less, what, _simpler(less)
+                schema, wrong, todo = less, what, simpler(less)
         raise Difference(wrong, f"schema = {schema!r}\noptions = {options}")
     return counts
 

@@ -149,6 +149,7 @@ _LIMITS = ("maxLength", "maximum", "maxItems", "minLength", "minimum", "minItems
     ("name", "cases", "left_out", "said"),
     [
         ("schemas", 100, _LIMITS, "is not valid"),
+        ("applicators", 30, ("not", "unevaluatedProperties"), "is not valid"),
         ("near_repeats", 30, ("uniqueItems",), "is not valid"),
         ("few_values", 20, ("uniqueItems", "maxItems", "minProperties"), "leads nowhere"),
     ],

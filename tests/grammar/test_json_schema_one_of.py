@@ -123,3 +123,16 @@ def test_choices_of_the_same_choices_are_worked_out_once_each() -> None:
         with processor_time() as spent, pytest.raises(constrain.SchemaError, match="nothing is valid"):
             constrain.Grammar.from_json_schema({"type": "object", "$defs": {**choices, **last}, **where})
         assert spent.seconds < 2
+
+
+def test_what_tells_kinds_apart_is_bound_by_rules_about_keys() -> None:
+    # Excluded is what no member that is no string, or ``a``, is in; ``b`` tells a kind, and is a member as others are.
+    some = {"anyOf": [{"additionalProperties": {"type": "string"}}, {"properties": {"a": True}}]}
+    kind = {"properties": {"b": {"const": 1}}, **some, "unevaluatedProperties": {}}
+    assert verdicts({"type": "object", "not": kind}, '{"b": 1}', '{"b": 2}', '{"c": 1}') == [False, True, False]
+    assert verdicts({"oneOf": [{"type": "object"}, kind]}, '{"b": 1}', '{"b": 2}', "{}", "1") == [
+        False,
+        True,
+        False,
+        True,
+    ]

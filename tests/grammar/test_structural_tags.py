@@ -696,7 +696,8 @@ def test_the_style_gemma_writes_any_value() -> None:
 
 
 def test_grammars_in_the_notation_of_lark() -> None:
-    text = 'start: x ("," x)* call?\nx: "k"i\ncall: %json {"items": {"type": "integer"}, "uniqueItems": true, "type": "array"}\n%ignore " "'
+    schema = '{"items": {"type": "integer"}, "uniqueItems": true, "type": "array"}'
+    text = f'start: x ("," x)* call?\nx: "k"i\ncall: %json {schema}\n%ignore " "'
     grammar = compiled({"type": "tag", "begin": "<", "content": _lark(text), "end": ">"})
     for written in ("<k>", "<K , k>", "<k [1, 2]>", "<k >"):
         assert fits(grammar, written), written

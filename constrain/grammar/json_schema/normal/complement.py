@@ -18,6 +18,7 @@ from constrain.grammar.json_schema.lexical.texts import (
     without,
 )
 from constrain.grammar.json_schema.normal import nodes as n
+from constrain.grammar.json_schema.normal.intersect import bound_by_rules
 
 MAX_PREFIX = 300
 """How many items with schemas of their own an array may have that is excluded: each makes an alternative."""
@@ -168,7 +169,8 @@ def _objects(node: n.ObjectNode, is_choice: IsChoice) -> list[n.Node]:
         # common with further kinds that are excluded as well.
         for one in out:
             if kind not in one.properties:
-                one.properties = {kind: node.properties[kind], **one.properties}
+                # A property with a name is not bound by rules about keys any more.
+                one.properties = {kind: bound_by_rules(node.properties[kind], one.rules, kind), **one.properties}
                 if kind in node.required:
                     one.required = {kind: node.required[kind], **one.required}
     return list(out)
