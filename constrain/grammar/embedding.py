@@ -48,11 +48,15 @@ class EmbeddingBuilder(GrammarBuilder):
     def include(self, ir: GrammarIR) -> Symbol:
         """The start of a grammar that is complete by itself, whose rules are copied with all that is said of them.
 
-        Raises GrammarError if it has rules made on demand or keys that must differ: those only fit a grammar of their
-        own.
+        Raises GrammarError for what only fits a grammar of its own: rules made on demand, keys that must differ, what
+        is ignored everywhere, a lexer, a budget.
         """
-        if ir.unfolded or ir.distinct_keys or ir.ignore:
-            raise GrammarError("a grammar with %ignore, or rules made on demand, cannot be part of another one")
+        if ir.unfolded or ir.distinct_keys:
+            raise GrammarError("the grammar of a JSON Schema cannot be part of another one; the schema itself can")
+        if ir.ignore or ir.parse_table is not None:
+            raise GrammarError("a grammar with %ignore or a lexer cannot be part of another one; its text can")
+        if ir.first_region is not None:
+            raise GrammarError("a grammar with a budget for how it begins cannot be part of another one")
         lexemes = [
             (self.token if index in ir.token_lexemes else self.lexeme)(each, name)
             for index, (each, name) in enumerate(zip(ir.lexemes, ir.lexeme_names, strict=True))

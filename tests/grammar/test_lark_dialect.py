@@ -395,7 +395,7 @@ def test_functions_of_numbers() -> None:
         ('start: %lark { a: "b" }', 'line 1, column 8: the grammar in %lark needs a rule "start"'),
         ('start: %regex {"a": 1}', "line 1, column 8: %regex takes a JSON object with one of"),
         ('start: %regex {"substring_chars": 1}', "line 1, column 8: %regex: substring_chars takes a string"),
-        ("start: @other", "line 1, column 8: @other: grammars given beside this one are not supported"),
+        ("start: @other", "line 1, column 8: there is no grammar @other beside this one"),
         ("start: <[a]>", "line 1, column 8: the tokens <[a]> cannot be read"),
         ("start: <[5-3]>", "line 1, column 8: the range of tokens 5-3 is in the wrong order"),
         ("start: r\nr::_: /a/", 'line 1, column 8: the rule "r" needs a number'),

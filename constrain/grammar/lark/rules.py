@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from constrain.errors import ConstrainError, GrammarError
+from constrain.errors import ConstrainError, GrammarError, SchemaError
 from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
@@ -28,6 +28,7 @@ from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.max_chars import cut_after
+from constrain.grammar.lark.named import NamedGrammar, ReadGrammar, inner_definitions, read_named
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
 from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
@@ -87,6 +88,7 @@ def from_lark(
     case: Case = "unicode",
     initial_ignore: bool = True,
     indenting: Indenting | None = None,
+    named: Mapping[str, NamedGrammar] | None = None,
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
@@ -110,6 +112,8 @@ def from_lark(
         Whether what ``%ignore`` names may stand before the first terminal.
     indenting : Indenting, optional
         What makes indents and dedents of line ends, for the lexings of Lark.
+    named : dict of str to NamedGrammar, optional
+        The grammars that ``@name`` refers to, for lexing "any".
 
     Raises
     ------
@@ -126,9 +130,12 @@ def from_lark(
     source = Source("", folder, folder)
     conventions = Conventions(ascii_case=case == "ascii", ignores_first=initial_ignore)
     definitions = collect(text, source, conventions)
+    named = named or {}
+    if named and lexing != "any":
+        raise source.error(f'named_grammars is for lexing="any", not "{lexing}"')
     if indenting is not None and lexing == "any":
         raise source.error('indenter is for lexing="longest" or "longest-basic", not "any"')
-    validate(definitions, () if indenting is None else (indenting.indent, indenting.dedent))
+    validate(definitions, () if indenting is None else (indenting.indent, indenting.dedent), named)
     if (definition := definitions.by_name.get(start)) is None:
         known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
         listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
@@ -163,7 +170,8 @@ def from_lark(
         except GrammarError as error:
             raise _placed(error, definitions) from None
     builder = EmbeddingBuilder()
-    compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
+    shared = _Shared(conventions, read_named(named, source, conventions))
+    compiler = _Compiler(definitions, builder, shared, hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
 
 
@@ -181,9 +189,21 @@ class _Shared:
         What rules are that are over after so many characters, and the beginnings of that.
     conventions : Conventions
         Those that the caller chose.
+    cut_rules : dict of Symbol to (Symbol, Definition)
+        The rules made of others whose texts are cut off, or long enough: what they are made of.
+    named : dict of str to ReadGrammar
+        The grammars beside this one.
+    symbols : dict of str to Symbol
+        Those of them that something refers to.
+    unwritten : deque of str
+        Those of these whose rules are not written yet.
     """
 
     conventions: Conventions
+    named: Mapping[str, ReadGrammar]
+    cut_rules: dict[Symbol, tuple[Symbol, Definition]] = field(default_factory=dict)
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    unwritten: deque[str] = field(default_factory=deque)
     ending: dict[Symbol, Regular] = field(default_factory=dict)
     closed: set[Symbol] = field(default_factory=set)
     cuts: dict[Regular, Regular] = field(default_factory=dict)
@@ -239,7 +259,6 @@ class _Compiler:
             self._builder.add(skip, (ignored,) if is_once else (skip, ignored))
             self._builder.skip(skip)
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
-        cut: dict[Symbol, tuple[Symbol, Definition]] = {}
         while self._todo:
             left, definition, arguments = self._todo.popleft()
             least = least_tokens(definition.attributes)
@@ -249,13 +268,13 @@ class _Compiler:
                 continue
             self._capture(left, definition)
             if has_end:
-                cut[left] = self._builder.nonterminal(self._builder.name_of(left)), definition
-                left, _ = cut[left]
+                body_symbol = self._builder.nonterminal(self._builder.name_of(left))
+                self._shared.cut_rules[left] = body_symbol, definition
+                left = body_symbol
             names = (_NUMBER,) if definition.has_number else definition.params
             for body in definition.bodies:
                 for alternative in self._alternatives(body, dict(zip(names, arguments, strict=True))):
                     self._builder.add(left, alternative)
-        self._cut_rules(cut)
         self._builder.warnings.extend(self._terminals.warnings)
         if self._skip is None or not self._definitions.conventions.ignores_first:
             return symbol
@@ -263,6 +282,8 @@ class _Compiler:
 
     def finish(self, start: Symbol) -> GrammarIR:
         """The whole grammar."""
+        self._write_named()
+        self._cut_rules()
         start = separate(self._builder, start, self._shared.ending, self._is_closed)
         if self._hooks:
             start = self._narrow(start)
@@ -316,8 +337,9 @@ class _Compiler:
         ends = [each.name for each in definition.attributes if says_where_it_ends((each,))]
         return ends in ([], ["max_chars"]) and not self._ignored and first_non_terminal(definition) is not None
 
-    def _cut_rules(self, cut: dict[Symbol, tuple[Symbol, Definition]]) -> None:
+    def _cut_rules(self) -> None:
         """Give rules that are made of others, and of which is said how long their texts are, their languages."""
+        cut = self._shared.cut_rules
         if not cut:
             return
 
@@ -465,6 +487,8 @@ class _Compiler:
                 return self._token(values[0], source)
             if kind == "block":
                 return self._block(values[0], source)
+            if kind == "reference":
+                return self._named(values[0])
             if kind == "parametric":
                 return self._numbered(values[0], node, body, arguments)
             if kind == "conditional":
@@ -553,7 +577,6 @@ class _Compiler:
 
     def _block(self, token: Token, source: Source) -> Symbol:
         """The symbol of another notation inside the grammar."""
-        place = place_of(token)
         if str(token) == "%regex":
             return self._spaced(self._builder.lexeme(regex_block(token, source), "%regex"))
         if not isinstance(token, BlockToken):
@@ -561,15 +584,44 @@ class _Compiler:
         if token.block.kind in _DOCUMENTS:
             return self._spaced(self._document(token, source))
         # What stands before it in the text is left out, but for its lines, so that places are those of the whole.
-        line, column = place
+        line, column = place_of(token)
         opening = token.block.begin - token.block.keyword
         inner_text = "#\n" * (line - 1) + " " * (column - 1 + opening) + token.block.text
-        inner = collect(inner_text, source, self._shared.conventions)
-        validate(inner)
-        definition = inner.by_name.get("start")
-        if definition is None or definition.params or definition.has_number:
-            raise source.error('the grammar in %lark needs a rule "start"', place)
+        inner = inner_definitions(inner_text, source, token, self._shared.conventions, self._shared.named)
         return self._spaced(_Compiler(inner, self._builder, self._shared, is_inner=True).compile("start"))
+
+    def _named(self, token: Token) -> Symbol:
+        """The symbol of a grammar beside this one; its rules are written when those of this one are."""
+        shared, name = self._shared, str(token)[1:]
+        if name not in shared.symbols:
+            shared.symbols[name] = self._builder.nonterminal(str(token))
+            shared.unwritten.append(name)
+        return self._spaced(shared.symbols[name])
+
+    def _write_named(self) -> None:
+        """Write the rules of all grammars beside this one that something refers to."""
+        shared = self._shared
+        while shared.unwritten:
+            name = shared.unwritten.popleft()
+            grammar = shared.named[name]
+            if isinstance(grammar, Definitions):
+                symbol = _Compiler(grammar, self._builder, shared, is_inner=True).compile("start")
+            else:
+                symbol = self._complete(name, grammar)
+                shared.closed.add(symbol)
+            self._builder.add(shared.symbols[name], (symbol,))
+
+    def _complete(self, name: str, grammar: dict[str, Any] | bool | GrammarIR) -> Symbol:
+        try:
+            if isinstance(grammar, GrammarIR):
+                return self._builder.include(grammar)
+            from constrain.grammar.lark.schemas import values_symbol
+
+            return values_symbol(self._builder, grammar)
+        except SchemaError as error:
+            raise GrammarError(f"@{name}: in the schema, at {error.pointer}: {error.reason}") from None
+        except GrammarError as error:
+            raise GrammarError(f"@{name}: {error}") from None
 
     def _document(self, token: BlockToken, source: Source) -> Symbol:
         # Only here the front-ends of JSON Schema and structural tags are needed, which are larger than this one.
@@ -628,7 +680,7 @@ def _ends_with_token(definition: Definition) -> bool:
         return False
     tree = definition.bodies[0].tree
     inner = list(subtrees_of(tree))
-    if any(node.data in ("nonterminal", "template_usage", "parametric", "block") for node in inner):
+    if any(node.data in ("nonterminal", "template_usage", "parametric", "block", "reference") for node in inner):
         return False
     specials = [node for node in inner if node.data == "special"]
     while tree.data == "expansions" and len(tree.children) == 1 and isinstance(tree.children[0], Tree):
@@ -668,9 +720,11 @@ def _with_conditions(tree: Node, number: int, source: Source) -> Node:
 def _has_inner_grammars(definitions: Definitions) -> bool:
     """Whether there is a grammar inside that ignores other things, or nothing."""
     return any(
-        tree.data == "block" and str(tree.children[0]) != "%regex"
+        "reference" in body.contents.kinds
+        or (
+            "block" in body.contents.kinds
+            and any(tree.data == "block" and str(tree.children[0]) != "%regex" for tree in subtrees_of(body.tree))
+        )
         for definition in definitions.by_name.values()
         for body in definition.bodies
-        if "block" in body.contents.kinds
-        for tree in subtrees_of(body.tree)
     )

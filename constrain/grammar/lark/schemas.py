@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from constrain.errors import SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder, MakeStock
 from constrain.grammar.ir import Symbol
@@ -25,9 +27,14 @@ def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) 
         For a fault in the schema, with its JSON pointer.
     """
     try:
-        return embed_schema(builder, parse(token.block.text), any_space_layout(USUAL_NOTATION))
+        return values_symbol(builder, parse(token.block.text))
     except SchemaError as error:
         raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
+
+
+def values_symbol(builder: EmbeddingBuilder, schema: dict[str, Any] | bool) -> Symbol:
+    """The symbol of the values of a schema; raises SchemaError for a fault in it."""
+    return embed_schema(builder, schema, any_space_layout(USUAL_NOTATION))
 
 
 def tag_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> Symbol:

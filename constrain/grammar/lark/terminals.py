@@ -333,7 +333,7 @@ def first_non_terminal(definition: Definition) -> tuple[Source, Node] | None:
     """The first part of a rule that is no terminal, with where it stands."""
     for body in definition.bodies:
         for tree in subtrees_of(body.tree):
-            if tree.data in ("nonterminal", "template_usage", "special", "parametric") or (
+            if tree.data in ("nonterminal", "template_usage", "special", "parametric", "reference") or (
                 tree.data == "block" and str(tree.children[0]) != "%regex"
             ):
                 return body.source, tree
