@@ -36,7 +36,7 @@ from constrain.grammar.lark.attributes import (
     says_where_it_ends,
 )
 from constrain.grammar.lark.first_ends import first_ends
-from constrain.grammar.lark.max_chars import UNLIMITED
+from constrain.grammar.lark.max_chars import over_after
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.least_tokens import write_least
@@ -46,7 +46,7 @@ from constrain.grammar.regular import Regular, byte_set, complement, concat, int
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.substrings import occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import ALL, ANY_CHAR, CodePoints, encode, negate, normalize
+from constrain.grammar.utf8 import ALL, CodePoints, encode, negate, normalize
 
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
@@ -232,10 +232,7 @@ class _EbnfReader(GbnfReader):
         if rule.excludes:
             ended = intersect(ended, complement(occurs_in(rule.excludes)))
         most = most_characters(rule.attributes)
-        if most is not None and most < UNLIMITED:
-            # As in XGrammar, a rule that cannot end behind its last character goes on until it can.
-            late = first_ends(intersect(ended, repeat(ANY_CHAR, most)))
-            ended = union(intersect(ended, repeat(ANY_CHAR, 0, most - 1)), late) if most else late
+        ended = ended if most is None else over_after(ended, most)
         return intersect(ended, _strings_of(rule.attributes)) if rule.has_length else ended
 
     def _before_finishing(self) -> None:

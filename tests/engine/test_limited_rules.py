@@ -348,7 +348,7 @@ def test_at_most_so_many_tokens_of_any_text():
             'start: r\nr[min_tokens=2]: s "b"\ns[capture]: /a+/',
             r"\[min_tokens\]: .*: \"s\" in it is more than its text",
         ),
-        ("start: r\nr[min_tokens=2]: /a+/ <[3]>", r"\[min_tokens\]: .* is more than its text"),
+        ("start: r\nr[min_tokens=2]: /a+/ <[3]>", r"\[min_tokens\]: .* a special token in it is no text"),
         ("start: r\nr[min_tokens=3, max_tokens=2]: /a+/", r"\[max_tokens\] is less than \[min_tokens\]"),
         ("start: r\nr[min_tokens=20000]: /a+/", r"\[min_tokens\]: 20,000 tokens, and .* are more than 10,000"),
         ("start: r\nr[min_tokens=x]: /a+/", r"an attribute cannot be read"),

@@ -27,7 +27,7 @@ from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.literals import range_language
-from constrain.grammar.lark.max_chars import cut_after
+from constrain.grammar.lark.max_chars import over_after
 from constrain.grammar.lark.named import NamedGrammar, ReadGrammar, inner_definitions, read_named
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import evaluate, holds
@@ -185,8 +185,6 @@ class _Shared:
         The lexemes of rules with a first end, and what they would be without it.
     closed : set of Symbol
         What is ignored, and values of schemas: they are what they are, whatever stands beside them.
-    cuts : dict of Regular to Regular
-        What rules are that are over after so many characters, and the beginnings of that.
     conventions : Conventions
         Those that the caller chose.
     cut_rules : dict of Symbol to (Symbol, Definition)
@@ -206,7 +204,6 @@ class _Shared:
     unwritten: deque[str] = field(default_factory=deque)
     ending: dict[Symbol, Regular] = field(default_factory=dict)
     closed: set[Symbol] = field(default_factory=set)
-    cuts: dict[Regular, Regular] = field(default_factory=dict)
 
 
 class _Compiler:
@@ -345,7 +342,7 @@ class _Compiler:
 
         def finish(left: Symbol, language: Regular) -> Regular:
             most = most_characters(cut[left][1].attributes)
-            return language if most is None else self._cut(language, most, cut[left][1], has_first_end=False)
+            return language if most is None else over_after(language, most)
 
         def is_known(symbol: Symbol) -> bool:
             return not any(symbol in each for each in (self._shared.ending, self._narrowed, self._builder.unfolded))
@@ -382,27 +379,16 @@ class _Compiler:
 
         write_least(self._builder, left, language, least_tokens(definition.attributes), make_error, definition.name)
 
-    def _cut(self, language: Regular, most: int, definition: Definition, *, has_first_end: bool) -> Regular:
-        found = cut_after(language, most, has_first_end=has_first_end, cuts=self._shared.cuts)
-        if found is None:
-            raise definition.source.error(
-                f'[max_chars]: the rule "{definition.name}" has look-around, "&" or "~" in it, which is not supported',
-                definition.token,
-            )
-        return found
-
     def _ending(self, definition: Definition, left: Symbol) -> Symbol:
         """The lexeme of a rule with attributes that say where it ends."""
         body, end, has_first_end = self._terminals.of_rule(definition)
         self._capture(left, definition, body, end)
         most = most_characters(definition.attributes)
         if not has_first_end:
-            if most is not None:
-                body = self._cut(body, most, definition, has_first_end=False)
-            return self._builder.lexeme(body, definition.name)
+            return self._builder.lexeme(body if most is None else over_after(body, most), definition.name)
         language = body if end is None else concat(body, end)
         if most is not None:
-            language = self._cut(language, most, definition, has_first_end=True)
+            language = over_after(first_ends(language), most, None if end is None else body)
         if has_empty_string(language):
             # It is at its end where it begins, and nothing stands beside it.
             return self._builder.lexeme(EPSILON, definition.name)
