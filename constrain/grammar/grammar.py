@@ -127,7 +127,17 @@ def _named(grammars: Mapping[str, Any] | None) -> dict[str, Any]:
                 f"named_grammars[{name!r}] must be the text of a grammar, a JSON Schema or a Grammar, "
                 f"not {type(grammar).__name__}"
             )
-    return {name: each.ir if isinstance(each, Grammar) else each for name, each in grammars.items()}
+    return {name: _part(each) if isinstance(each, Grammar) else each for name, each in grammars.items()}
+
+
+def _part(grammar: Grammar) -> Any:
+    """What is written into another grammar for this one: its schema, if it has one, since that has rules of its own."""
+    from constrain.grammar.lark.named import SchemaText
+
+    key = grammar.key
+    if not isinstance(key, tuple) or key[0] != "json_schema":
+        return grammar.ir
+    return SchemaText(key[1], cast(SchemaOptions, dict(zip(SchemaOptions.__annotations__, key[2:], strict=True))))
 
 
 def _options_in(parameters: dict[str, Any]) -> SchemaOptions:
@@ -353,8 +363,7 @@ class Grammar:
             ``postlex`` does.  For the lexings of Lark; no line of a statement is indented by more than 100 columns.
         named_grammars : dict of str to str, dict, bool or Grammar, optional
             What ``@name`` in the grammar stands for: the rule ``start`` of a grammar in Lark's notation, which may
-            refer to the others; the values of a JSON Schema; or the texts of a Grammar, which must be none of a JSON
-            Schema and have no ``%ignore``.  With ``lexing="any"`` only.
+            refer to the others; the values of a JSON Schema; or the texts of a Grammar.  With ``lexing="any"`` only.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 

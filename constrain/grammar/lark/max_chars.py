@@ -1,7 +1,7 @@
 """``[max_chars=N]``: a rule that is over after so many characters, or where it can first end behind them.
 
-    name[max_chars=3]: /[a-z]*!?/           a  ab  abc  ab!  abc! is not, as abc has been the end
-    name[max_chars=3]: /[a-z]*!/            a!  ab!  abcd!
+name[max_chars=3]: /[a-z]*!?/           a  ab  abc  ab!  abc! is not, as abc has been the end
+name[max_chars=3]: /[a-z]*!/            a!  ab!  abcd!
 """
 
 from __future__ import annotations

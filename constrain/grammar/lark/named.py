@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from constrain.grammar.ir import GrammarIR
@@ -12,11 +12,21 @@ from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Token
 from constrain.grammar.lark.validate import validate
+from constrain.grammar.schema_options import SchemaOptions
 
-NamedGrammar: TypeAlias = "str | dict[str, Any] | bool | GrammarIR"
-"""A grammar in Lark's notation, a JSON Schema, or a grammar that is complete."""
 
-ReadGrammar: TypeAlias = "Definitions | dict[str, Any] | bool | GrammarIR"
+@dataclass(frozen=True)
+class SchemaText:
+    """A JSON Schema as ``Grammar.from_json_schema`` takes it, with its options."""
+
+    text: str | bytes
+    options: SchemaOptions
+
+
+NamedGrammar: TypeAlias = "str | dict[str, Any] | bool | SchemaText | GrammarIR"
+"""A grammar in Lark's notation, a JSON Schema, the same with options, or a grammar that is complete."""
+
+ReadGrammar: TypeAlias = "Definitions | dict[str, Any] | bool | SchemaText | GrammarIR"
 
 
 def read_named(named: Mapping[str, NamedGrammar], source: Source, conventions: Conventions) -> dict[str, ReadGrammar]:
