@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from constrain.errors import GrammarError
-from constrain.grammar.free_text import TextsThrough, text_without
+from constrain.grammar.free_text import TextsThrough, reached, shortest_beginning, text_without
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
@@ -452,16 +452,28 @@ class _EbnfReader(GbnfReader):
         """Text up to the first trigger, then the trigger's rule; then again, or the end."""
         name = "TagDispatch"
         self._check_options(name, options, ("loop_after_dispatch", "excludes"), begin)
-        rules: dict[str, list[Symbol]] = {}
+        pairs: list[tuple[str, Symbol]] = []
         for trigger, rule in self._pairs(arguments, name, begin):
             (text,) = self._strings(trigger, name, begin)
-            if not text:
-                raise self._error(f"{name}: a trigger is empty", begin)
-            rules.setdefault(text, []).append(rule)
+            pairs.append((text, rule))
+        known = frozenset(text for text, _ in pairs)
+        lengths = sorted(set(map(len, known)))
+        if "" in known:
+            raise self._error(f"{name}: a trigger is empty", begin)
+        rules: dict[str, list[Symbol]] = {}
+        for text, rule in pairs:
+            # Where a trigger begins with another, what is left of it is what may follow that.
+            first = shortest_beginning(text, known, lengths) or text
+            rest = [self._builder.lexeme(literal(text[len(first) :]), repr(text))] if text != first else []
+            rules.setdefault(first, []).append(self._builder.sequence((*rest, rule)))
+        alive = reached(tuple(rules))
+        for text in rules:
+            if text not in alive:
+                raise self._error(f"{name}: within {text!r} another trigger comes to its end", begin)
         excludes = tuple(self._strings(options.get("excludes", ()), name, begin))
         if "" in excludes:
             raise self._error(f"{name}: an empty string is excluded, which occurs in every text", begin)
-        for text in rules:
+        for text in known:
             if text in excludes:
                 raise self._error(f"{name}: {text!r} is a trigger and excluded", begin)
         triggers = tuple(rules)

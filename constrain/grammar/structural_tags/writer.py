@@ -23,6 +23,7 @@ from constrain.grammar.free_text import (
     TextsThrough,
     grouped,
     reached,
+    shortest_beginning,
     text_through,
     text_without,
 )
@@ -377,8 +378,7 @@ class Writer:
         rests: dict[str, list[Right]] = {}
         for tag in format.tags:
             assert isinstance(tag.begin, str)
-            # The one that comes to its end first.
-            trigger = next((tag.begin[:size] for size in lengths if tag.begin[:size] in known), None)
+            trigger = shortest_beginning(tag.begin, known, lengths)
             if trigger is None:
                 raise SchemaError(f"no trigger is the beginning of {tag.begin!r}", f"{tag.pointer}/begin")
             if trigger not in alive:
@@ -389,11 +389,16 @@ class Writer:
         return self._loop(rules, format.excludes, ends, whole, format.stop_after_first)
 
     def _dispatch(self, format: f.Dispatch) -> Symbol:
-        alive = reached(tuple(pattern for pattern, _ in format.rules))
+        known = frozenset(pattern for pattern, _ in format.rules)
+        lengths = sorted(set(map(len, known)))
         rules: dict[str, list[Right]] = {}
-        for index, (pattern, content) in enumerate(format.rules):
-            rules.setdefault(pattern, []).append((self.write(content),))
-            if pattern not in alive:
+        for pattern, content in format.rules:
+            # Where a pattern begins with another, what is left of it is what may follow that.
+            first = shortest_beginning(pattern, known, lengths) or pattern
+            rules.setdefault(first, []).append((*self._literal(pattern[len(first) :]), self.write(content)))
+        alive = reached(tuple(rules))
+        for index, (pattern, _) in enumerate(format.rules):
+            if (shortest_beginning(pattern, known, lengths) or pattern) not in alive:
                 pointer = f"{format.pointer}/rules/{index}/0"
                 raise SchemaError(f"within {pattern!r} another pattern comes to its end", pointer)
         # The text between its patterns may hold an end of the tag.
