@@ -165,6 +165,13 @@ def test_the_text_of_a_lark_grammar() -> None:
     assert accepted(grammar, "a b", " a b") == ["a b"]
 
 
+def test_strings_have_the_escapes_of_json() -> None:
+    text = r'start: "\/\b\ud83d\ude00" | "\""'
+    assert accepted(Grammar.from_llguidance(text), "/\b\U0001f600", '"', r"\/\b\U0001f600") == ["/\b\U0001f600", '"']
+    assert accepted(Grammar.from_lark(text), "/\b\U0001f600", "\\/\\b\U0001f600") == ["\\/\\b\U0001f600"]
+    assert accepted(Grammar.from_lark(r"start: /[\uD83D\uDE00]/"), "\U0001f600") == ["\U0001f600"]
+
+
 def test_the_first_of_a_list_may_refer_to_itself() -> None:
     grammar = Grammar.from_llguidance({"grammars": [{"name": "it", "lark_grammar": 'start: "(" @it? ")"'}]})
     assert accepted(grammar, "()", "(())", "(()") == ["()", "(())"]

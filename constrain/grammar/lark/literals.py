@@ -19,6 +19,8 @@ from constrain.grammar.regular import Regular, literal
 from constrain.grammar.utf8 import encode
 
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
+_PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_OF_JSON = {"\\/": "/", "\\b": "\b"}
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 # Look-around and anchors: what they mean depends on the text around them.
@@ -75,8 +77,8 @@ class Pattern(NamedTuple):
         return f"(?{self.flags}:{inner}\n)" if "x" in self.flags else f"(?{self.flags}:{inner})"
 
 
-def read_pattern(token: Token, source: Source) -> Pattern:
-    """Evaluate a STRING or REGEXP token of Lark's notation.
+def read_pattern(token: Token, source: Source, *, is_json: bool = False) -> Pattern:
+    """Evaluate a STRING or REGEXP token of Lark's notation; ``is_json``: a string has the escapes of JSON as well.
 
     Raises
     ------
@@ -99,6 +101,8 @@ def read_pattern(token: Token, source: Source) -> Pattern:
     at = 1
     while at < close:
         value, length = _unit(raw, at, close, token, source, is_regex=is_regex)
+        if is_json and not is_regex:
+            value = _OF_JSON.get(value, value)
         if is_regex and value == "\\\\" and raw.startswith('"', at + 2) and at + 2 < close:
             value = "\\"
             warnings.append(
@@ -124,6 +128,10 @@ def _unit(raw: str, at: int, close: int, token: Token, source: Source, *, is_reg
         return '"', 2
     if kind not in _HEX_DIGITS or (is_regex and raw.startswith("{", at + 2)):
         return "\\" + kind, 2
+    pair = _PAIR.match(raw, at, close)
+    if pair is not None:
+        # One character, as JSON writes those beyond U+FFFF.
+        return bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be"), len(pair[0])
     count = _HEX_DIGITS[kind]
     digits = raw[at + 2 : min(at + 2 + count, close)]
     if not re.fullmatch(f"[0-9a-fA-F]{{{count}}}", digits):

@@ -18,6 +18,8 @@ class Conventions:
     ----------
     ascii_case : bool
         Whether the flag ``i`` is about the letters of ASCII alone.
+    json_strings : bool
+        Whether strings have the escapes of JSON, ``\\/`` and ``\\b``, as in llguidance.
     ignores_first : bool
         Whether what ``%ignore`` names may stand before the first terminal.
     ignores_once : bool
@@ -27,6 +29,7 @@ class Conventions:
     """
 
     ascii_case: bool = False
+    json_strings: bool = False
     ignores_first: bool = True
     ignores_once: bool = False
     splits_freely: bool = False

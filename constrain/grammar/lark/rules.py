@@ -89,6 +89,7 @@ def from_lark(
     initial_ignore: bool = True,
     indenting: Indenting | None = None,
     named: Mapping[str, NamedGrammar] | None = None,
+    json_strings: bool = False,
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
@@ -114,6 +115,8 @@ def from_lark(
         What makes indents and dedents of line ends, for the lexings of Lark.
     named : dict of str to NamedGrammar, optional
         The grammars that ``@name`` refers to, for lexing "any".
+    json_strings : bool
+        Whether strings have the escapes of JSON.
 
     Raises
     ------
@@ -128,7 +131,7 @@ def from_lark(
     """
     folder = None if base_path is None else Path(base_path)
     source = Source("", folder, folder)
-    conventions = Conventions(ascii_case=case == "ascii", ignores_first=initial_ignore)
+    conventions = Conventions(ascii_case=case == "ascii", json_strings=json_strings, ignores_first=initial_ignore)
     definitions = collect(text, source, conventions)
     named = named or {}
     if named and lexing != "any":

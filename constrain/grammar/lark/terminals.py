@@ -74,6 +74,7 @@ class Terminals:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
         self._ascii_case = definitions.conventions.ascii_case
+        self._json_strings = definitions.conventions.json_strings
         self._parts: dict[str, _Part] = {}
         # By the token's identity; a pattern holds its token.
         self._patterns: dict[int, tuple[Pattern, _Part | None]] = {}
@@ -228,7 +229,7 @@ class Terminals:
         key = id(token)
         known = self._patterns.get(key)
         if known is None:
-            pattern = read_pattern(token, source)
+            pattern = read_pattern(token, source, is_json=self._json_strings)
             warnings = [*pattern.warnings]
             if pattern.is_lazy:
                 warnings.append(
