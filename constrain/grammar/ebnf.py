@@ -44,7 +44,7 @@ from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
-from constrain.grammar.substrings import occurs_in
+from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
 from constrain.grammar.utf8 import ALL, CodePoints, encode, negate, normalize
 
@@ -57,6 +57,7 @@ _ATTRIBUTES = re.compile(r'\[(?:"(?:\\[^\n]|[^"\\\n])*"|[^\]"\n])*\]')
 _RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:{_ATTRIBUTES.pattern}{_SPACE})?::=")
 _EXCLUDES = re.compile(r"\bexcludes[ \t]*=[ \t]*(?=\()")
 _LENGTHS = dict.fromkeys(("json_string_min_length", "json_string_max_length"), "characters")
+_HIDDEN = dict.fromkeys(("capture_hidden_suffix_bytes", "capture_hidden_stop_bytes"), "bytes")
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -185,7 +186,7 @@ class _EbnfReader(GbnfReader):
         text = self._without_excludes(found[0])
         if text.strip("[] \t"):
             token = Token("ATTRIBUTES", text, Lines(self._text), found.start())
-            self._attributes = read_attributes(token, Source("", None), {**COUNTS, **_LENGTHS})
+            self._attributes = read_attributes(token, Source("", None), {**COUNTS, **_LENGTHS, **_HIDDEN})
         self._at = found.end()
         self._skip_space(newlines=True)
 
@@ -206,7 +207,8 @@ class _EbnfReader(GbnfReader):
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
         name = self._builder.name_of(left)
         at = self._defined_at[name]
-        note_attributes(self._builder, left, self._attributes, name, lambda reason: self._error(reason, at))
+        body, end = self._hidden_end(at)
+        note_attributes(self._builder, left, self._attributes, name, lambda reason: self._error(reason, at), body, end)
         least = least_tokens(self._attributes)
         if not (says_where_it_ends(self._attributes) or self._excludes or _has_length(self._attributes) or least):
             super()._add_rule(left, alternatives)
@@ -225,6 +227,17 @@ class _EbnfReader(GbnfReader):
         body = self._builder.nonterminal(name)
         super()._add_rule(body, alternatives)
         self._ended_rules[left] = body, rule
+
+    def _hidden_end(self, at: int) -> tuple[Regular | None, Regular | None]:
+        """Of a rule that leaves bytes at its end out of its capture: what stands before them, any bytes, and those."""
+        hidden = [attribute for attribute in self._attributes if attribute.name in _HIDDEN]
+        if not hidden:
+            return None, None
+        for attribute in self._attributes:
+            if attribute.name in COUNTS:
+                raise self._error(f"[{hidden[0].name}] beside [{attribute.name}] is not supported", at)
+        count = int(str(hidden[0].value))
+        return ANY_BYTES, repeat(byte_set(range(256)), count, count)
 
     def _ended(self, rule: _Ended, language: Regular) -> Regular:
         """The language of a rule with attributes that say where it ends, or what it does not hold."""
