@@ -42,11 +42,12 @@ from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.least_tokens import write_least
 from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regex.single_bytes import byte_language
 from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import ALL, CodePoints, encode, negate, normalize
+from constrain.grammar.utf8 import ALL, encode, negate, normalize
 
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
@@ -61,8 +62,6 @@ _HIDDEN = dict.fromkeys(("capture_hidden_suffix_bytes", "capture_hidden_stop_byt
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
-# An escape, a set, or a character.
-_UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _DOTTED_NAME = re.compile(r"\.+[A-Za-z0-9_-]")
 _HEX_DIGITS = re.compile("[0-9A-Fa-f]+")
 _INTEGER = re.compile(r"\d{1,9}(?![\w.])")
@@ -100,11 +99,6 @@ def _strings_of(attributes: tuple[Attribute, ...]) -> Regular:
     """The strings of JSON whose value has a length that attributes give."""
     low, high = (number_of(attributes, name) for name in _LENGTHS)
     return concat(literal('"'), repeat(EVERY_WAY.points(ALL), low or 0, high), literal('"'))
-
-
-def _single_bytes(points: CodePoints) -> Regular:
-    """Code points that are bytes, each as that byte."""
-    return byte_set(byte for first, last in points for byte in range(first, min(last, 255) + 1))
 
 
 class _Rule(str):
@@ -207,8 +201,8 @@ class _EbnfReader(GbnfReader):
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
         name = self._builder.name_of(left)
         at = self._defined_at[name]
-        body, end = self._hidden_end(at)
-        note_attributes(self._builder, left, self._attributes, name, lambda reason: self._error(reason, at), body, end)
+        parts = self._hidden_end(at)
+        note_attributes(self._builder, left, self._attributes, name, lambda reason: self._error(reason, at), *parts)
         least = least_tokens(self._attributes)
         if not (says_where_it_ends(self._attributes) or self._excludes or _has_length(self._attributes) or least):
             super()._add_rule(left, alternatives)
@@ -412,18 +406,8 @@ class _EbnfReader(GbnfReader):
         return Text(language, 10, 10)
 
     def _byte_regex(self, pattern: str, begin: int) -> Regular:
-        """The language of a regex whose characters are bytes: what is not ASCII in it is its bytes."""
-
-        def spelled(found: re.Match[str]) -> str:
-            part = found[0]
-            if part[:2] in ("\\u", "\\U", "\\p", "\\P") or (len(part) > 1 and not part.isascii()):
-                reason = f"a byte regex has no characters that are not ASCII in a set or an escape, as in {part!r}"
-                raise self._error(f"in the regex: {reason}; write \\xHH", begin)
-            return part if part.isascii() else "(?:" + "".join(f"\\x{byte:02x}" for byte in part.encode()) + ")"
-
-        pattern = _UNIT.sub(spelled, pattern)
         try:
-            return regex_code_points(pattern, flags="as", encode_char=_single_bytes)
+            return byte_language(pattern, "s")
         except GrammarError as error:
             raise self._error(f"in the regex: {error.reason}", begin) from None
 

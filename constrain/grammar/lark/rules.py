@@ -153,8 +153,8 @@ def from_lark(
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
         if definitions.conventions != Conventions():
             raise source.error(
-                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False, ignore_once and '
-                'lexer_backtracking go with lexing="any" only'
+                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False, ignore_once, '
+                'allow_invalid_utf8 and lexer_backtracking go with lexing="any" only'
             )
         for each in definitions.by_name.values():
             if each.attributes:
@@ -262,6 +262,9 @@ class _Compiler:
         while self._todo:
             left, definition, arguments = self._todo.popleft()
             least = least_tokens(definition.attributes)
+            if most_characters(definition.attributes) is not None and self._definitions.conventions.is_bytes:
+                reason = "[max_chars] counts characters, and with allow_invalid_utf8 a text may have other bytes"
+                raise definition.source.error(reason, definition.token)
             has_end = least > 0 or (says_where_it_ends(definition.attributes) and not _ends_with_token(definition))
             if has_end and not self._is_cut_alone(definition):
                 self._end_rule(left, definition, least)
