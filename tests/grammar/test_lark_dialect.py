@@ -406,7 +406,7 @@ def test_functions_of_numbers() -> None:
         ("start: r::0\nr::_: /a/ %if lt(_)", "line 2, column 11: 2 arguments expected, not 1"),
         ("start: r::0\nr::_: /a/ %if bit_set(64)", "line 2, column 11: the number of a bit, below 64"),
         ('start: "a" %if true', "line 1, column 8: %if can stand in a rule with a number only"),
-        ('start: r::0\nr::_: "a" r::incr(_)', "line 2, column 1: the templates and rules with numbers make more than"),
+        ('start: r::0\nr::_: "a" r::incr(_)', "line 2, column 1: the rules with numbers make more than"),
         ('start: "a"{3,2}', "line 1, column 11: the counts {3,2} are in the wrong order"),
         ('start: "a"{1000001}', "line 1, column 11: the count 1000001 is above the limit"),
         ("%llguidance\nstart: /a/", "line 1, column 1: %llguidance needs a JSON object"),

@@ -31,45 +31,22 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def evaluate(token: Token, number: int | None, source: Source) -> int:
-    """The number that ``::...`` behind a rule's name stands for, in a rule whose own number is ``number``.
+def read_number(token: Token, source: Source) -> int | Callable[[int], int]:
+    """The number that ``::...`` behind a rule's name stands for, or how it is made of that of the rule around it.
 
     Raises
     ------
     GrammarError
-        If the expression is not valid, or needs a number where the rule has none.
+        If the expression is not valid.
     """
     reader = _Reader(str(token)[2:], token, source)
     kind, value = reader.unit()
-    if kind == "number":
-        reader.end()
-        return reader.in_range(value)
-    if number is None:
-        raise source.error(f'"{token}" needs the number of the rule that it stands in, which has none', token)
-    if value == "_":
-        reader.end()
-        return number
-    if value in ("set_bit", "clear_bit"):
-        (bit,) = reader.arguments(1)
-        mask = 1 << reader.bit(bit)
-        result = number | mask if value == "set_bit" else number & ~mask
-    elif value in ("bit_and", "bit_or"):
-        (other,) = reader.arguments(1)
-        other = reader.integer(other)
-        result = number & other if value == "bit_and" else number | other
-    elif value in ("incr", "decr"):
-        (some,) = reader.arguments(1)
-        low, high = reader.range(some)
-        part, most = _part(number, (low, high)), (1 << high - low) - 1
-        step = (part < most) - 0 if value == "incr" else -(part > 0)
-        result = number + (int(step) << low)
-    else:
-        raise source.error(f'there is no function "{value}" of a rule\'s number', token)
+    found = reader.in_range(value) if kind == "number" else reader.function(value)
     reader.end()
-    return result
+    return found
 
 
-def holds(token: Token, number: int, source: Source) -> bool:
+def read_condition(token: Token, source: Source) -> Callable[[int], bool]:
     """Whether the condition of ``%if ...`` holds for a number.
 
     Raises
@@ -80,7 +57,13 @@ def holds(token: Token, number: int, source: Source) -> bool:
     reader = _Reader(str(token)[3:], token, source)
     condition = reader.condition()
     reader.end()
-    return condition(number)
+    return condition
+
+
+def _step(number: int, bits: _Range, step: int) -> int:
+    """A number with one more or less in some of its bits, if there is."""
+    part, most = _part(number, bits), (1 << bits[1] - bits[0]) - 1
+    return number + (step << bits[0]) if 0 <= part + step <= most else number
 
 
 def _part(number: int, bits: _Range) -> int:
@@ -189,6 +172,21 @@ class _Reader:
         if not callable(item):
             raise self.fault("a condition is missing")
         return item
+
+    def function(self, name: str) -> Callable[[int], int]:
+        if name == "_":
+            return lambda number: number
+        if name in ("set_bit", "clear_bit"):
+            mask = 1 << self.bit(self.arguments(1)[0])
+            return (lambda number: number | mask) if name == "set_bit" else (lambda number: number & ~mask)
+        if name in ("bit_and", "bit_or"):
+            other = self.integer(self.arguments(1)[0])
+            return (lambda number: number & other) if name == "bit_and" else (lambda number: number | other)
+        if name in ("incr", "decr"):
+            bits = self.range(self.arguments(1)[0])
+            step = 1 if name == "incr" else -1
+            return lambda number: _step(number, bits, step)
+        raise self._source.error(f'there is no function "{name}" of a rule\'s number', self._token)
 
     def condition(self) -> Callable[[int], bool]:
         _, name = self.unit()

@@ -30,7 +30,7 @@ from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.max_chars import over_after
 from constrain.grammar.lark.named import NamedGrammar, ReadGrammar, SchemaText, inner_definitions, read_named
 from constrain.grammar.lark.options import Conventions
-from constrain.grammar.lark.parametric import evaluate, holds
+from constrain.grammar.lark.parametric import read_condition, read_number
 from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals, first_non_terminal
@@ -48,6 +48,9 @@ Case: TypeAlias = Literal["unicode", "ascii"]
 # Templates can call each other with ever longer arguments; a grammar that ends stays far below.
 _MAX_INSTANCES = 10_000
 _MAX_INSTANCE_NODES = 2_000_000
+# Those of rules with numbers are small; this is enough for any order of 16 things.
+_MAX_NUMBERED = 100_000
+_MAX_NUMBERED_NODES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -244,6 +247,12 @@ class _Compiler:
         self._instances = 0
         self._instance_nodes = 0
         self._places: dict[str, Definition] = {}
+        # By the identity of their tokens, which the definitions hold.
+        self._expressions: dict[int, int | Callable[[int], int]] = {}
+        self._conditions: dict[int, Callable[[int], bool]] = {}
+        # By the identity of a body: the trees in it that have conditions.
+        self._conditional: dict[int, set[int]] = {}
+        self._sizes: dict[int, int] = {}
 
     def compile(self, start: str) -> Symbol:
         """The symbol of the start rule, with all rules behind it."""
@@ -432,11 +441,17 @@ class _Compiler:
 
     def _charge_instance(self, template: Definition) -> None:
         self._instances += 1
-        self._instance_nodes += sum(1 for body in template.bodies for _ in subtrees_of(body.tree))
-        if self._instances > _MAX_INSTANCES or self._instance_nodes > _MAX_INSTANCE_NODES:
+        size = self._sizes.get(id(template))
+        if size is None:
+            size = self._sizes[id(template)] = sum(1 for body in template.bodies for _ in subtrees_of(body.tree))
+        self._instance_nodes += size
+        kind, most, nodes = "templates", _MAX_INSTANCES, _MAX_INSTANCE_NODES
+        if template.has_number:
+            kind, most, nodes = "rules with numbers", _MAX_NUMBERED, _MAX_NUMBERED_NODES
+        if self._instances > most or self._instance_nodes > nodes:
             raise template.source.error(
-                f"the templates and rules with numbers make more than {_MAX_INSTANCES} rules or {_MAX_INSTANCE_NODES} "
-                f'symbols; does "{template.name}" call itself with ever new arguments?',
+                f"the {kind} make more than {most} rules or {nodes} symbols; "
+                f'does "{template.name}" call itself with ever new arguments?',
                 template.token,
             )
 
@@ -483,10 +498,6 @@ class _Compiler:
                 return self._named(values[0])
             if kind == "parametric":
                 return self._numbered(values[0], node, body, arguments)
-            if kind == "conditional":
-                # Alternatives whose condition does not hold have been left out.
-                row = values[0] if type(values[0]) is tuple else (values[0],)
-                return tuple(symbol(value, node) for value in row)
             if kind in ("conjunction", "negation"):
                 raise source.error(f'"{"&" if kind == "conjunction" else "~"}" can stand in terminals only', node)
             assert kind == "expr", kind
@@ -495,10 +506,27 @@ class _Compiler:
             return self._builder.repeat(symbol(values[0], node), *bounds(node, source))
 
         number = arguments.get(_NUMBER)
-        tree = _with_conditions(body.tree, number.value, source) if isinstance(number, _Number) else body.tree
+        tree = self._with_conditions(body, number.value) if isinstance(number, _Number) else body.tree
         alternatives = fold(tree, combine)
         assert isinstance(alternatives, list)
         return alternatives
+
+    def _with_conditions(self, body: Body, number: int) -> Node:
+        """The tree of a body without the alternatives whose condition does not hold for a number."""
+        conditional = self._conditional.get(id(body))
+        if conditional is None:
+            conditional = self._conditional[id(body)] = set()
+            for tree in reversed(list(subtrees_of(body.tree))):
+                if tree.data == "conditional" or any(id(child) in conditional for child in tree.children):
+                    conditional.add(id(tree))
+
+        def holds(token: Token) -> bool:
+            condition = self._conditions.get(id(token))
+            if condition is None:
+                condition = self._conditions[id(token)] = read_condition(token, body.source)
+            return condition(number)
+
+        return _chosen(body.tree, conditional, holds)
 
     def _literal(self, token: Token, source: Source) -> Symbol:
         # Equal texts are equal patterns, whatever file they are in; the first use reports errors.
@@ -629,8 +657,16 @@ class _Compiler:
 
     def _numbered(self, token: Token, node: Node, body: Body, arguments: dict[str, _Argument]) -> Symbol:
         """The symbol of a rule with the number that ``token`` says."""
-        number = arguments.get(_NUMBER)
-        value = evaluate(token, number.value if isinstance(number, _Number) else None, body.source)
+        found = self._expressions.get(id(token))
+        if found is None:
+            found = self._expressions[id(token)] = read_number(token, body.source)
+        value = found
+        if callable(found):
+            number = arguments.get(_NUMBER)
+            if not isinstance(number, _Number):
+                reason = f'"{token}" needs the number of the rule that it stands in, which has none'
+                raise body.source.error(reason, token)
+            value = found(number.value)
         return self._rule(body.scope.resolve(next(tokens_of(node))), (_Number(value),))
 
     def _make_error(self) -> Callable[[str, str], ConstrainError]:
@@ -693,22 +729,21 @@ def _error(places: dict[str, tuple[Source, tuple[int, int]]], reason: str, place
     return source.error(f'the rule "{place}": {reason}', at)
 
 
-def _with_conditions(tree: Node, number: int, source: Source) -> Node:
-    """The body of a rule without the alternatives whose condition does not hold for its number."""
+def _chosen(tree: Node, conditional: set[int], holds: Callable[[Token], bool]) -> Node:
+    """A tree without the alternatives whose condition does not hold; ``conditional`` are those that have conditions."""
+    if id(tree) not in conditional:
+        return tree
     children: list[Node | Token] = []
     for child in tree.children:
-        if isinstance(child, Token):
-            children.append(child)
-            continue
         inner: Node | Token = child
         while isinstance(inner, Tree) and inner.data == "alias":
             inner = inner.children[0]
         if isinstance(inner, Tree) and inner.data == "conditional":
-            condition = inner.children[1]
+            child, condition = inner.children
             assert isinstance(condition, Token)
-            if not holds(condition, number, source):
+            if not holds(condition):
                 continue
-        children.append(_with_conditions(child, number, source))
+        children.append(_chosen(child, conditional, holds) if isinstance(child, Tree) else child)
     return Tree(tree.data, children)
 
 
