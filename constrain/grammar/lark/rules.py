@@ -660,8 +660,9 @@ class _Compiler:
         found = self._expressions.get(id(token))
         if found is None:
             found = self._expressions[id(token)] = read_number(token, body.source)
-        value = found
-        if callable(found):
+        if isinstance(found, int):
+            value = found
+        else:
             number = arguments.get(_NUMBER)
             if not isinstance(number, _Number):
                 reason = f'"{token}" needs the number of the rule that it stands in, which has none'
