@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from constrain.grammar.lark.source import Source
-from constrain.grammar.lark.tree import Token
+from constrain.grammar.lark.definitions import Body
+from constrain.grammar.lark.source import Node, Source, subtrees_of
+from constrain.grammar.lark.tree import Token, Tree
 
 BITS = 64
 _ALL = (1 << BITS) - 1
@@ -31,14 +32,77 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def read_number(token: Token, source: Source) -> int | Callable[[int], int]:
-    """The number that ``::...`` behind a rule's name stands for, or how it is made of that of the rule around it.
+class Numbers:
+    """The expressions and conditions of a grammar's rules with numbers, each of which is read once.
 
-    Raises
-    ------
-    GrammarError
-        If the expression is not valid.
+    They are known by the identity of their tokens, which the definitions of the grammar hold.
     """
+
+    def __init__(self) -> None:
+        self._expressions: dict[int, int | Callable[[int], int]] = {}
+        self._conditions: dict[int, Callable[[int], bool]] = {}
+        # By body: the trees in it that have conditions.
+        self._conditional: dict[int, set[int]] = {}
+
+    def value(self, token: Token, number: int | None, source: Source) -> int:
+        """The number that ``::...`` behind a rule's name stands for, in a rule whose own number is ``number``.
+
+        Raises
+        ------
+        GrammarError
+            If the expression is not valid, or needs a number where the rule has none.
+        """
+        found = self._expressions.get(id(token))
+        if found is None:
+            found = self._expressions[id(token)] = _read_number(token, source)
+        if isinstance(found, int):
+            return found
+        if number is None:
+            raise source.error(f'"{token}" needs the number of the rule that it stands in, which has none', token)
+        return found(number)
+
+    def chosen(self, body: Body, number: int) -> Node:
+        """The tree of a body without the alternatives whose condition does not hold for a number.
+
+        Raises
+        ------
+        GrammarError
+            If a condition is not valid.
+        """
+        conditional = self._conditional.get(id(body))
+        if conditional is None:
+            conditional = self._conditional[id(body)] = set()
+            for tree in reversed(list(subtrees_of(body.tree))):
+                if tree.data == "conditional" or any(id(child) in conditional for child in tree.children):
+                    conditional.add(id(tree))
+
+        def holds(token: Token) -> bool:
+            condition = self._conditions.get(id(token))
+            if condition is None:
+                condition = self._conditions[id(token)] = _read_condition(token, body.source)
+            return condition(number)
+
+        return _chosen(body.tree, conditional, holds)
+
+
+def _chosen(tree: Node, conditional: set[int], holds: Callable[[Token], bool]) -> Node:
+    if id(tree) not in conditional:
+        return tree
+    children: list[Node | Token] = []
+    for child in tree.children:
+        inner: Node | Token = child
+        while isinstance(inner, Tree) and inner.data == "alias":
+            inner = inner.children[0]
+        if isinstance(inner, Tree) and inner.data == "conditional":
+            child, condition = inner.children
+            assert isinstance(condition, Token)
+            if not holds(condition):
+                continue
+        children.append(_chosen(child, conditional, holds) if isinstance(child, Tree) else child)
+    return Tree(tree.data, children)
+
+
+def _read_number(token: Token, source: Source) -> int | Callable[[int], int]:
     reader = _Reader(str(token)[2:], token, source)
     kind, value = reader.unit()
     found = reader.in_range(value) if kind == "number" else reader.function(value)
@@ -46,14 +110,7 @@ def read_number(token: Token, source: Source) -> int | Callable[[int], int]:
     return found
 
 
-def read_condition(token: Token, source: Source) -> Callable[[int], bool]:
-    """Whether the condition of ``%if ...`` holds for a number.
-
-    Raises
-    ------
-    GrammarError
-        If the condition is not valid.
-    """
+def _read_condition(token: Token, source: Source) -> Callable[[int], bool]:
     reader = _Reader(str(token)[3:], token, source)
     condition = reader.condition()
     reader.end()

@@ -30,7 +30,7 @@ from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.max_chars import over_after
 from constrain.grammar.lark.named import NamedGrammar, ReadGrammar, SchemaText, inner_definitions, read_named
 from constrain.grammar.lark.options import Conventions
-from constrain.grammar.lark.parametric import read_condition, read_number
+from constrain.grammar.lark.parametric import Numbers
 from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals, first_non_terminal
@@ -247,11 +247,7 @@ class _Compiler:
         self._instances = 0
         self._instance_nodes = 0
         self._places: dict[str, Definition] = {}
-        # By the identity of their tokens, which the definitions hold.
-        self._expressions: dict[int, int | Callable[[int], int]] = {}
-        self._conditions: dict[int, Callable[[int], bool]] = {}
-        # By the identity of a body: the trees in it that have conditions.
-        self._conditional: dict[int, set[int]] = {}
+        self._numbers = Numbers()
         self._sizes: dict[int, int] = {}
 
     def compile(self, start: str) -> Symbol:
@@ -506,27 +502,10 @@ class _Compiler:
             return self._builder.repeat(symbol(values[0], node), *bounds(node, source))
 
         number = arguments.get(_NUMBER)
-        tree = self._with_conditions(body, number.value) if isinstance(number, _Number) else body.tree
+        tree = self._numbers.chosen(body, number.value) if isinstance(number, _Number) else body.tree
         alternatives = fold(tree, combine)
         assert isinstance(alternatives, list)
         return alternatives
-
-    def _with_conditions(self, body: Body, number: int) -> Node:
-        """The tree of a body without the alternatives whose condition does not hold for a number."""
-        conditional = self._conditional.get(id(body))
-        if conditional is None:
-            conditional = self._conditional[id(body)] = set()
-            for tree in reversed(list(subtrees_of(body.tree))):
-                if tree.data == "conditional" or any(id(child) in conditional for child in tree.children):
-                    conditional.add(id(tree))
-
-        def holds(token: Token) -> bool:
-            condition = self._conditions.get(id(token))
-            if condition is None:
-                condition = self._conditions[id(token)] = read_condition(token, body.source)
-            return condition(number)
-
-        return _chosen(body.tree, conditional, holds)
 
     def _literal(self, token: Token, source: Source) -> Symbol:
         # Equal texts are equal patterns, whatever file they are in; the first use reports errors.
@@ -657,17 +636,8 @@ class _Compiler:
 
     def _numbered(self, token: Token, node: Node, body: Body, arguments: dict[str, _Argument]) -> Symbol:
         """The symbol of a rule with the number that ``token`` says."""
-        found = self._expressions.get(id(token))
-        if found is None:
-            found = self._expressions[id(token)] = read_number(token, body.source)
-        if isinstance(found, int):
-            value = found
-        else:
-            number = arguments.get(_NUMBER)
-            if not isinstance(number, _Number):
-                reason = f'"{token}" needs the number of the rule that it stands in, which has none'
-                raise body.source.error(reason, token)
-            value = found(number.value)
+        number = arguments.get(_NUMBER)
+        value = self._numbers.value(token, number.value if isinstance(number, _Number) else None, body.source)
         return self._rule(body.scope.resolve(next(tokens_of(node))), (_Number(value),))
 
     def _make_error(self) -> Callable[[str, str], ConstrainError]:
@@ -728,24 +698,6 @@ def _error(places: dict[str, tuple[Source, tuple[int, int]]], reason: str, place
         return GrammarError(f"{place}: {reason}" if place else reason)
     source, at = places[place]
     return source.error(f'the rule "{place}": {reason}', at)
-
-
-def _chosen(tree: Node, conditional: set[int], holds: Callable[[Token], bool]) -> Node:
-    """A tree without the alternatives whose condition does not hold; ``conditional`` are those that have conditions."""
-    if id(tree) not in conditional:
-        return tree
-    children: list[Node | Token] = []
-    for child in tree.children:
-        inner: Node | Token = child
-        while isinstance(inner, Tree) and inner.data == "alias":
-            inner = inner.children[0]
-        if isinstance(inner, Tree) and inner.data == "conditional":
-            child, condition = inner.children
-            assert isinstance(condition, Token)
-            if not holds(condition):
-                continue
-        children.append(_chosen(child, conditional, holds) if isinstance(child, Tree) else child)
-    return Tree(tree.data, children)
 
 
 def _has_inner_grammars(definitions: Definitions) -> bool:
