@@ -131,13 +131,21 @@ def _named(grammars: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _part(grammar: Grammar) -> Any:
-    """What is written into another grammar for this one: its schema, if it has one, since that has rules of its own."""
-    from constrain.grammar.lark.named import SchemaText
+    """What is written into another grammar for this one: where there is a source for it, that is written anew."""
+    from constrain.grammar.lark.named import Part
 
-    key = grammar.key
-    if not isinstance(key, tuple) or key[0] != "json_schema":
-        return grammar.ir
-    return SchemaText(key[1], cast(SchemaOptions, dict(zip(SchemaOptions.__annotations__, key[2:], strict=True))))
+    key: Any = grammar.key
+    kind = key[0] if isinstance(key, tuple) else None
+    if kind == "json_schema":
+        from constrain.grammar.json_schema.front_end import embed_json_schema
+
+        options = cast(SchemaOptions, dict(zip(SchemaOptions.__annotations__, key[2:], strict=True)))
+        return Part(lambda builder: embed_json_schema(builder, key[1], options))
+    if kind == "structural_tag":
+        from constrain.grammar.structural_tags.writer import embed_structural_tag
+
+        return Part(lambda builder: embed_structural_tag(builder, key[1]))
+    return grammar.ir
 
 
 def _options_in(parameters: dict[str, Any]) -> SchemaOptions:

@@ -58,6 +58,15 @@ def test_a_named_grammar_of_a_schema_keeps_its_options() -> None:
     assert accepted(grammar, f"<{good[0]}>{good[1]}") != []
 
 
+def test_a_named_grammar_of_a_structural_tag_may_have_any_schema() -> None:
+    schema = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    tag = {"type": "tag", "begin": "<", "content": {"type": "json_schema", "json_schema": schema}, "end": ">"}
+    part = Grammar.from_structural_tag(tag)
+    assert part.ir.unfolded
+    grammar = Grammar.from_lark('start: "[" @part "]"', named_grammars={"part": part})
+    assert accepted(grammar, "[<[1, 2]>]", "[<[1, 1]>]", "[<1>]") == ["[<[1, 2]>]"]
+
+
 def test_a_named_grammar_may_ignore_what_it_says() -> None:
     part = Grammar.from_lark('start: "b" "c"? C\nC: /d*/\n%ignore " "\n%ignore ","')
     words = ["".join(word) for size in range(5) for word in itertools.product("bcd ,", repeat=size)]
@@ -117,8 +126,8 @@ def test_wrong_names_and_grammars() -> None:
         ({"b": "start: @c"}, "start: @b", r"line 1, column 8: there is no grammar @c .*are: @b\) \(in @b\)"),
         ({"b": "start: ("}, 'start: "a"', r"line 1, column 9: .* \(in @b\)"),
         ({"b": 'begin: "x"'}, 'start: "a"', r'the grammar needs a rule "start" \(in @b\)'),
-        ({"b": {"type": "nul"}}, "start: @b", "@b: in the schema, at #/type: "),
-        ({"b": False}, "start: @b", "@b: in the schema, at #: nothing is valid"),
+        ({"b": {"type": "nul"}}, "start: @b", "@b: at #/type: "),
+        ({"b": False}, "start: @b", "@b: at #: nothing is valid"),
         ({"b": Grammar.from_lark("start: /a/", lexing="longest")}, "start: @b", "@b: .* Lark's lexer cannot be part"),
         ({"b": 1}, "start: @b", r"named_grammars\['b'\] must be the text of a grammar, a JSON Schema or a Grammar"),
         ({1: "start: /a/"}, "start: /a/", "named_grammars must be a dict from names to grammars"),

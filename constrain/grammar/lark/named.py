@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from constrain.grammar.ir import GrammarIR
+from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.lark.definitions import Definitions, collect
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Token
 from constrain.grammar.lark.validate import validate
-from constrain.grammar.schema_options import SchemaOptions
 
 
 @dataclass(frozen=True)
-class SchemaText:
-    """A JSON Schema as ``Grammar.from_json_schema`` takes it, with its options."""
+class Part:
+    """A grammar that another front-end writes as a part of this one, which may be more than could be copied.
 
-    text: str | bytes
-    options: SchemaOptions
+    Attributes
+    ----------
+    write : callable (EmbeddingBuilder) -> Symbol
+        Writes its rules, and returns the symbol of its texts.
+    """
+
+    write: Callable[[EmbeddingBuilder], Symbol]
 
 
-NamedGrammar: TypeAlias = "str | dict[str, Any] | bool | SchemaText | GrammarIR"
-"""A grammar in Lark's notation, a JSON Schema, the same with options, or a grammar that is complete."""
+NamedGrammar: TypeAlias = "str | dict[str, Any] | bool | Part | GrammarIR"
+"""A grammar in Lark's notation, a JSON Schema, what a front-end writes, or a grammar that is complete."""
 
-ReadGrammar: TypeAlias = "Definitions | dict[str, Any] | bool | SchemaText | GrammarIR"
+ReadGrammar: TypeAlias = "Definitions | dict[str, Any] | bool | Part | GrammarIR"
 
 
 def read_named(named: Mapping[str, NamedGrammar], source: Source, conventions: Conventions) -> dict[str, ReadGrammar]:

@@ -28,7 +28,7 @@ from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.max_chars import over_after
-from constrain.grammar.lark.named import NamedGrammar, ReadGrammar, SchemaText, inner_definitions, read_named
+from constrain.grammar.lark.named import NamedGrammar, Part, ReadGrammar, inner_definitions, read_named
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import Numbers
 from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
@@ -610,18 +610,18 @@ class _Compiler:
                 shared.closed.add(symbol)
             self._builder.add(shared.symbols[name], (symbol,))
 
-    def _complete(self, name: str, grammar: dict[str, Any] | bool | SchemaText | GrammarIR) -> Symbol:
+    def _complete(self, name: str, grammar: dict[str, Any] | bool | Part | GrammarIR) -> Symbol:
         """The symbol of a schema or of a grammar that is complete."""
         try:
             if isinstance(grammar, GrammarIR):
                 return self._builder.include(grammar)
-            from constrain.grammar.lark.schemas import embed_json_schema, values_symbol
+            if isinstance(grammar, Part):
+                return grammar.write(self._builder)
+            from constrain.grammar.lark.schemas import values_symbol
 
-            if isinstance(grammar, SchemaText):
-                return embed_json_schema(self._builder, grammar.text, grammar.options)
             return values_symbol(self._builder, grammar)
         except SchemaError as error:
-            raise GrammarError(f"@{name}: in the schema, at {error.pointer}: {error.reason}") from None
+            raise GrammarError(f"@{name}: at {error.pointer}: {error.reason}") from None
         except GrammarError as error:
             raise GrammarError(f"@{name}: {error}") from None
 

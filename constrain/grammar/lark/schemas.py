@@ -9,16 +9,12 @@ from constrain.grammar.embedding import EmbeddingBuilder, MakeStock
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.document import parse
 from constrain.grammar.json_schema.embedded import embed_schema
-from constrain.grammar.json_schema.front_end import embed_json_schema
 from constrain.grammar.json_schema.lexical.layout import any_space_layout
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source
-from constrain.grammar.structural_tags.reader import read_structural_tag
-from constrain.grammar.structural_tags.writer import Writer
-
-__all__ = ["embed_json_schema", "schema_symbol", "stock_of", "tag_symbol", "values_symbol"]
+from constrain.grammar.structural_tags.writer import embed_structural_tag
 
 
 def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> Symbol:
@@ -49,7 +45,7 @@ def tag_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> 
         For a fault in the tag, with its JSON pointer.
     """
     try:
-        return Writer(builder).write(read_structural_tag(token.block.text))
+        return embed_structural_tag(builder, token.block.text)
     except SchemaError as error:
         raise source.error(f"in the structural tag, at {error.pointer}: {error.reason}", token) from None
 

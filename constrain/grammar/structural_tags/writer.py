@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence as SequenceOf
 from contextlib import contextmanager
 from itertools import product
+from typing import Any
 
 from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.ebnf import from_ebnf
@@ -33,6 +34,7 @@ from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, literal
 from constrain.grammar.structural_tags import formats as f
+from constrain.grammar.structural_tags.reader import read_structural_tag
 from constrain.grammar.structural_tags.schemas import describe_part, write_schema
 from constrain.grammar.tokens import Named, any_tokens, token_set
 
@@ -51,6 +53,11 @@ def grammar_of(format: f.Format) -> GrammarIR:
     builder = EmbeddingBuilder()
     start = Writer(builder).write(format)
     return builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
+
+
+def embed_structural_tag(builder: EmbeddingBuilder, tag: Any) -> Symbol:
+    """The symbol of the texts of a structural tag, as a part of a longer text; raises SchemaError for a fault in it."""
+    return Writer(builder).write(read_structural_tag(tag))
 
 
 class Writer:
