@@ -142,31 +142,11 @@ def from_lark(
     if indenting is not None and lexing == "any":
         raise source.error('indenter is for lexing="longest" or "longest-basic", not "any"')
     validate(definitions, () if indenting is None else (indenting.indent, indenting.dedent), named)
-    if (definition := definitions.by_name.get(start)) is None:
-        known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
-        listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-        raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
-    if definition.params:
-        raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
-    if definition.has_number:
-        reason = f'the start rule "{start}" has a number, and nothing says which'
-        raise definition.source.error(reason, definition.token)
+    definition = _start_of(definitions, start, source)
     if lexing != "any":
         if narrow:
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
-        if definitions.conventions != Conventions():
-            raise source.error(
-                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False, ignore_once, '
-                'allow_invalid_utf8 and lexer_backtracking go with lexing="any" only'
-            )
-        for each in definitions.by_name.values():
-            if each.attributes:
-                name = each.attributes[0].name
-                raise each.source.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules', each.token)
-        if definition.is_terminal:
-            raise definition.source.error(
-                f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
-            )
+        _check_longest(definitions, definition, lexing, source)
         # Only here Lark itself is needed, which takes as long to import as the whole engine.
         from constrain.grammar.lark.longest import from_lark_longest
 
@@ -179,6 +159,38 @@ def from_lark(
     shared = _Shared(conventions, read_named(named, source, conventions))
     compiler = _Compiler(definitions, builder, shared, hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
+
+
+def _start_of(definitions: Definitions, start: str, source: Source) -> Definition:
+    """The rule that a whole text has to match."""
+    if (definition := definitions.by_name.get(start)) is None:
+        known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
+        listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
+    if definition.params:
+        raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
+    if definition.has_number:
+        reason = f'the start rule "{start}" has a number, and nothing says which'
+        raise definition.source.error(reason, definition.token)
+    return definition
+
+
+def _check_longest(definitions: Definitions, definition: Definition, lexing: Lexing, source: Source) -> None:
+    """Refuse what Lark's own lexer and parser do not know; ``definition`` is the start rule's."""
+    if definitions.conventions != Conventions():
+        raise source.error(
+            f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False, ignore_once, '
+            'allow_invalid_utf8 and lexer_backtracking go with lexing="any" only'
+        )
+    for each in definitions.by_name.values():
+        if each.attributes:
+            name = each.attributes[0].name
+            raise each.source.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules', each.token)
+    if definition.is_terminal:
+        raise definition.source.error(
+            f'the start rule "{definition.name}" is a terminal; Lark\'s LALR parser begins with a rule',
+            definition.token,
+        )
 
 
 @dataclass
