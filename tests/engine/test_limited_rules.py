@@ -235,6 +235,14 @@ def test_captures_end_where_rules_were_closed():
     assert [(each.name, each.data) for each in texts.matcher.captures()] == [("r", b"ab")]
 
 
+@pytest.mark.parametrize("rest", ['/[ab]*/\n%ignore " "', '/[ab]*/ s?\ns: " "+', '/[ab]*/ s? t?\ns: " "+\nt: "."'])
+def test_captures_of_a_rule_that_was_closed_in_front_of_what_may_be_empty(rest):
+    texts = Texts(f'start: r ";"\nr[max_tokens=2, capture]: {rest}', b"bb").take(b"bb", b"bb")
+    assert texts.allowed() == {b";"} | ({b" "} if "ignore" in rest else set())
+    assert [(each.name, each.data, each.is_complete) for each in texts.matcher.captures()] == [("r", b"bbbb", True)]
+    assert [each.data for each in texts.take(b";").matcher.captures()] == [b"bbbb"]
+
+
 def test_json_inside():
     texts = Texts('start: j "END" j\nj[max_tokens=2]: %json {"type": "array", "items": {"type": "integer"}}', b"12")
     texts.take(b"[", b"12")
