@@ -26,7 +26,18 @@ from constrain.instruments import SECONDS, Instruments, Switch
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _SHARES = (1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99, 0.999, 1.0)
-_KINDS = ("json_schema", "regex", "lark", "gbnf", "ebnf", "structural_tag", "tools", "choices", "pydantic")
+_KINDS = (
+    "json_schema",
+    "regex",
+    "lark",
+    "llguidance",
+    "gbnf",
+    "ebnf",
+    "structural_tag",
+    "tools",
+    "choices",
+    "pydantic",
+)
 
 
 def enable(registry: Any = None, *, kept_mass: bool = False) -> None:

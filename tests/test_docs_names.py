@@ -290,6 +290,7 @@ OTHER_OPTIONS = {
     *("any_whitespace", "strict_mode", "loop_after_dispatch", "json_string", "byte_mode"),  # XGrammar
     *("json_string_min_length", "json_string_max_length"),
     *("suffix", "capture", "stop_capture", "temperature", "min_tokens", "max_chars"),  # attributes of rules in grammars
+    "capture_hidden_suffix_bytes",
     "_CONSTRAIN_COMPLETE",  # click
     *("logits_processor", "logits_processors"),
     "named_grammars",  # XGrammar

@@ -143,16 +143,20 @@ class CaptureReader:
         chart = self._chart
         here = chart.sets[place]
         assert here is not None
-        time = here.items[item]
+        time = here.order(item)
+        assert time is not None
         before = Item(item.rule, item.dot - 1, item.origin)
         best: _Part | None = None
         for symbol, begin in (*here.lexemes, *here.completed):
             if begin < item.origin or (best is not None and begin <= best.begin):
                 continue
             there = chart.sets[begin]
-            if there is None or before not in there.items or chart.awaited(before, begin) != symbol:
+            if there is None:
                 continue
-            if begin == place and there.items[before] >= time:
+            found_at = there.order(before) if begin == place else there.items.get(before)
+            if found_at is None or chart.awaited(before, begin) != symbol:
+                continue
+            if begin == place and found_at >= time:
                 continue
             limit = time if begin == item.origin else _LAST
             if symbol >= 0 and all(here.items[child] >= limit for child in here.completed[symbol, begin]):

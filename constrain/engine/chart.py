@@ -34,15 +34,21 @@ class Item(NamedTuple):
 class Set:
     """The items at one place, in the order in which they were found, and what they wait for."""
 
-    __slots__ = ("completed", "items", "lexemes", "waiting")
+    __slots__ = ("completed", "dropped", "items", "lexemes", "waiting")
 
     def __init__(self) -> None:
         self.items: dict[Item, int] = {}
+        self.dropped: dict[Item, int] = {}
+        """Those that were dropped where limited rules were closed, by way of which rules may have ended here."""
         self.waiting: dict[Symbol, list[Item]] = {}
         self.completed: dict[tuple[Symbol, int], list[Item]] = {}
         """Rules that end here, by left-hand side and where they began."""
         self.lexemes: set[tuple[Symbol, int]] = set()
         """The same for lexemes."""
+
+    def order(self, item: Item) -> int | None:
+        """When an item was found, which may have been dropped then; None if it was not."""
+        return self.items.get(item, self.dropped.get(item))
 
 
 class Chart:
@@ -243,11 +249,11 @@ class Chart:
             self._leave(found, place, {limit.symbol, *limit.nonterminals})
 
     def _leave(self, found: Set, place: int, rules: Collection[Symbol]) -> None:
-        """Drop the items of a set that go on with rules which began before it."""
+        """Drop the items of a set that go on with rules which began before it; some may have ended by way of them."""
         for item in list(found.items):
             left, right = self.rules[item.rule]
             if left in rules and item.origin < place and item.dot < len(right):
-                del found.items[item]
+                found.dropped[item] = found.items.pop(item)
         for symbol, items in found.waiting.items():
             found.waiting[symbol] = [item for item in items if item in found.items]
 

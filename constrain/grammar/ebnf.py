@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from constrain.errors import GrammarError
-from constrain.grammar.free_text import TextsThrough, text_without
+from constrain.grammar.free_text import TextsThrough, reached, shortest_beginning, text_without
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
@@ -36,17 +36,18 @@ from constrain.grammar.lark.attributes import (
     says_where_it_ends,
 )
 from constrain.grammar.lark.first_ends import first_ends
-from constrain.grammar.lark.max_chars import UNLIMITED
+from constrain.grammar.lark.max_chars import over_after
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.least_tokens import write_least
 from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regex.single_bytes import byte_language
 from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
-from constrain.grammar.substrings import occurs_in
+from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import ALL, ANY_CHAR, CodePoints, encode, negate, normalize
+from constrain.grammar.utf8 import ALL, encode, negate, normalize
 
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 
@@ -57,11 +58,10 @@ _ATTRIBUTES = re.compile(r'\[(?:"(?:\\[^\n]|[^"\\\n])*"|[^\]"\n])*\]')
 _RULE_BEGINS = re.compile(rf"[A-Za-z0-9_.-]+{_SPACE}(?:{_ATTRIBUTES.pattern}{_SPACE})?::=")
 _EXCLUDES = re.compile(r"\bexcludes[ \t]*=[ \t]*(?=\()")
 _LENGTHS = dict.fromkeys(("json_string_min_length", "json_string_max_length"), "characters")
+_HIDDEN = dict.fromkeys(("capture_hidden_suffix_bytes", "capture_hidden_stop_bytes"), "bytes")
 _MACRO = re.compile(r"[ \t]*\(")
 _OPTION = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
-# An escape, a set, or a character.
-_UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _DOTTED_NAME = re.compile(r"\.+[A-Za-z0-9_-]")
 _HEX_DIGITS = re.compile("[0-9A-Fa-f]+")
 _INTEGER = re.compile(r"\d{1,9}(?![\w.])")
@@ -99,11 +99,6 @@ def _strings_of(attributes: tuple[Attribute, ...]) -> Regular:
     """The strings of JSON whose value has a length that attributes give."""
     low, high = (number_of(attributes, name) for name in _LENGTHS)
     return concat(literal('"'), repeat(EVERY_WAY.points(ALL), low or 0, high), literal('"'))
-
-
-def _single_bytes(points: CodePoints) -> Regular:
-    """Code points that are bytes, each as that byte."""
-    return byte_set(byte for first, last in points for byte in range(first, min(last, 255) + 1))
 
 
 class _Rule(str):
@@ -185,7 +180,7 @@ class _EbnfReader(GbnfReader):
         text = self._without_excludes(found[0])
         if text.strip("[] \t"):
             token = Token("ATTRIBUTES", text, Lines(self._text), found.start())
-            self._attributes = read_attributes(token, Source("", None), {**COUNTS, **_LENGTHS})
+            self._attributes = read_attributes(token, Source("", None), {**COUNTS, **_LENGTHS, **_HIDDEN})
         self._at = found.end()
         self._skip_space(newlines=True)
 
@@ -206,7 +201,8 @@ class _EbnfReader(GbnfReader):
     def _add_rule(self, left: Symbol, alternatives: list[list[Item]]) -> None:
         name = self._builder.name_of(left)
         at = self._defined_at[name]
-        note_attributes(self._builder, left, self._attributes, name, lambda reason: self._error(reason, at))
+        parts = self._hidden_end(at)
+        note_attributes(self._builder, left, self._attributes, name, lambda reason: self._error(reason, at), *parts)
         least = least_tokens(self._attributes)
         if not (says_where_it_ends(self._attributes) or self._excludes or _has_length(self._attributes) or least):
             super()._add_rule(left, alternatives)
@@ -226,16 +222,24 @@ class _EbnfReader(GbnfReader):
         super()._add_rule(body, alternatives)
         self._ended_rules[left] = body, rule
 
+    def _hidden_end(self, at: int) -> tuple[Regular | None, Regular | None]:
+        """Of a rule that leaves bytes at its end out of its capture: what stands before them, any bytes, and those."""
+        hidden = [attribute for attribute in self._attributes if attribute.name in _HIDDEN]
+        if not hidden:
+            return None, None
+        for attribute in self._attributes:
+            if attribute.name in COUNTS:
+                raise self._error(f"[{hidden[0].name}] beside [{attribute.name}] is not supported", at)
+        count = int(str(hidden[0].value))
+        return ANY_BYTES, repeat(byte_set(range(256)), count, count)
+
     def _ended(self, rule: _Ended, language: Regular) -> Regular:
         """The language of a rule with attributes that say where it ends, or what it does not hold."""
         ended = first_ends(language) if rule.is_lazy else language
         if rule.excludes:
             ended = intersect(ended, complement(occurs_in(rule.excludes)))
         most = most_characters(rule.attributes)
-        if most is not None and most < UNLIMITED:
-            # As in XGrammar, a rule that cannot end behind its last character goes on until it can.
-            late = first_ends(intersect(ended, repeat(ANY_CHAR, most)))
-            ended = union(intersect(ended, repeat(ANY_CHAR, 0, most - 1)), late) if most else late
+        ended = ended if most is None else over_after(ended, most)
         return intersect(ended, _strings_of(rule.attributes)) if rule.has_length else ended
 
     def _before_finishing(self) -> None:
@@ -402,18 +406,8 @@ class _EbnfReader(GbnfReader):
         return Text(language, 10, 10)
 
     def _byte_regex(self, pattern: str, begin: int) -> Regular:
-        """The language of a regex whose characters are bytes: what is not ASCII in it is its bytes."""
-
-        def spelled(found: re.Match[str]) -> str:
-            part = found[0]
-            if part[:2] in ("\\u", "\\U", "\\p", "\\P") or (len(part) > 1 and not part.isascii()):
-                reason = f"a byte regex has no characters that are not ASCII in a set or an escape, as in {part!r}"
-                raise self._error(f"in the regex: {reason}; write \\xHH", begin)
-            return part if part.isascii() else "(?:" + "".join(f"\\x{byte:02x}" for byte in part.encode()) + ")"
-
-        pattern = _UNIT.sub(spelled, pattern)
         try:
-            return regex_code_points(pattern, flags="as", encode_char=_single_bytes)
+            return byte_language(pattern, "s")
         except GrammarError as error:
             raise self._error(f"in the regex: {error.reason}", begin) from None
 
@@ -455,16 +449,28 @@ class _EbnfReader(GbnfReader):
         """Text up to the first trigger, then the trigger's rule; then again, or the end."""
         name = "TagDispatch"
         self._check_options(name, options, ("loop_after_dispatch", "excludes"), begin)
-        rules: dict[str, list[Symbol]] = {}
+        pairs: list[tuple[str, Symbol]] = []
         for trigger, rule in self._pairs(arguments, name, begin):
             (text,) = self._strings(trigger, name, begin)
-            if not text:
-                raise self._error(f"{name}: a trigger is empty", begin)
-            rules.setdefault(text, []).append(rule)
+            pairs.append((text, rule))
+        known = frozenset(text for text, _ in pairs)
+        lengths = sorted(set(map(len, known)))
+        if "" in known:
+            raise self._error(f"{name}: a trigger is empty", begin)
+        rules: dict[str, list[Symbol]] = {}
+        for text, rule in pairs:
+            # Where a trigger begins with another, what is left of it is what may follow that.
+            first = shortest_beginning(text, known, lengths) or text
+            rest = [self._builder.lexeme(literal(text[len(first) :]), repr(text))] if text != first else []
+            rules.setdefault(first, []).append(self._builder.sequence((*rest, rule)))
+        alive = reached(tuple(rules))
+        for text in rules:
+            if text not in alive:
+                raise self._error(f"{name}: within {text!r} another trigger comes to its end", begin)
         excludes = tuple(self._strings(options.get("excludes", ()), name, begin))
         if "" in excludes:
             raise self._error(f"{name}: an empty string is excluded, which occurs in every text", begin)
-        for text in rules:
+        for text in known:
             if text in excludes:
                 raise self._error(f"{name}: {text!r} is a trigger and excluded", begin)
         triggers = tuple(rules)

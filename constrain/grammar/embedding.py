@@ -48,15 +48,27 @@ class EmbeddingBuilder(GrammarBuilder):
     def include(self, ir: GrammarIR) -> Symbol:
         """The start of a grammar that is complete by itself, whose rules are copied with all that is said of them.
 
-        Raises GrammarError if it has rules made on demand or keys that must differ: those only fit a grammar of their
-        own.
+        Raises GrammarError for what only fits a grammar of its own: rules made on demand, keys that must differ, a
+        lexer, a budget.
         """
-        if ir.unfolded or ir.distinct_keys or ir.ignore:
-            raise GrammarError("a grammar with %ignore, or rules made on demand, cannot be part of another one")
+        if ir.unfolded or ir.distinct_keys:
+            raise GrammarError("a grammar with rules made on demand cannot be part of another one; its source can")
+        if ir.parse_table is not None:
+            raise GrammarError("a grammar that is read with Lark's lexer cannot be part of another one")
+        if ir.first_region is not None:
+            raise GrammarError("a grammar with a budget for how it begins cannot be part of another one")
         lexemes = [
             (self.token if index in ir.token_lexemes else self.lexeme)(each, name)
             for index, (each, name) in enumerate(zip(ir.lexemes, ir.lexeme_names, strict=True))
         ]
+        ignored = self.choice([(lexemes[index],) for index in ir.ignore]) if ir.ignore else None
+        if ignored is not None:
+            # It may stand in front of the first lexeme, and behind each.
+            skip = self.nonterminal()
+            self.add(skip)
+            self.add(skip, (skip, ignored))
+            self.skip(skip)
+            lexemes = [self.sequence((lexeme, skip)) for lexeme in lexemes]
         first = self.nonterminal_count
         for name in ir.nonterminal_names:
             self.nonterminal(name)
@@ -71,7 +83,7 @@ class EmbeddingBuilder(GrammarBuilder):
         for limit in ir.token_limits:
             self.limit_tokens(first + limit.symbol, limit.tokens, GrammarError, limit.body, limit.least)
         self.warnings += ir.warnings
-        return first + ir.start
+        return first + ir.start if ignored is None else self.sequence((skip, first + ir.start))
 
     def finish_whole(
         self,

@@ -7,6 +7,7 @@ and a trigger may be spread over any number of tokens.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from functools import lru_cache
 
 from constrain.grammar.ir import GrammarBuilder, Symbol
@@ -93,6 +94,12 @@ def reached(stops: tuple[str, ...]) -> frozenset[str]:
         if not any(stop[end - length : end] in known for length in shorter for end in range(length, len(stop))):
             found.append(stop)
     return frozenset(found)
+
+
+def shortest_beginning(text: str, stops: frozenset[str], lengths: Iterable[int]) -> str | None:
+    """The first of some stops that comes to its end in a text that begins with one; ``lengths`` are theirs, sorted."""
+    spend(1 + len(text) // 64)
+    return next((text[:size] for size in lengths if text[:size] in stops), None)
 
 
 class TextsThrough:

@@ -41,6 +41,7 @@ _ORIGINS = {
     "json_schema": "JSON Schema",
     "regex": "a regular expression",
     "lark": "Lark",
+    "llguidance": "llguidance",
     "gbnf": "GBNF",
     "ebnf": "EBNF",
     "choices": "choices",
@@ -112,6 +113,40 @@ def _json_of(value: object) -> str | None:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def _named(grammars: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Named grammars, with their rules in the place of those that are complete."""
+    if grammars is None:
+        return {}
+    if not isinstance(grammars, Mapping) or not all(type(name) is str for name in grammars):
+        raise GrammarError("named_grammars must be a dict from names to grammars")
+    for name, grammar in grammars.items():
+        if not isinstance(grammar, (str, dict, bool, Grammar)):
+            raise GrammarError(
+                f"named_grammars[{name!r}] must be the text of a grammar, a JSON Schema or a Grammar, "
+                f"not {type(grammar).__name__}"
+            )
+    return {name: _part(each) if isinstance(each, Grammar) else each for name, each in grammars.items()}
+
+
+def _part(grammar: Grammar) -> Any:
+    """What is written into another grammar for this one: where there is a source for it, that is written anew."""
+    from constrain.grammar.lark.named import Part
+
+    key: Any = grammar.key
+    kind = key[0] if isinstance(key, tuple) else None
+    if kind == "json_schema":
+        from constrain.grammar.json_schema.front_end import embed_json_schema
+
+        options = cast(SchemaOptions, dict(zip(SchemaOptions.__annotations__, key[2:], strict=True)))
+        return Part(lambda builder: embed_json_schema(builder, key[1], options))
+    if kind == "structural_tag":
+        from constrain.grammar.lark.rules import write_lark
+        from constrain.grammar.structural_tags.writer import embed_structural_tag
+
+        return Part(lambda builder: embed_structural_tag(builder, key[1], write_lark))
+    return grammar.ir
 
 
 def _options_in(parameters: dict[str, Any]) -> SchemaOptions:
@@ -305,6 +340,7 @@ class Grammar:
         case: Literal["unicode", "ascii"] = "unicode",
         initial_ignore: bool = True,
         indenter: Any = None,
+        named_grammars: Mapping[str, str | dict[str, Any] | bool | Grammar] | None = None,
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
         """Texts of a grammar in Lark's notation.
@@ -334,6 +370,9 @@ class Grammar:
         indenter : lark.indenter.Indenter or a class of them, optional
             What makes the terminals ``INDENT_type`` and ``DEDENT_type`` (``%declare``) of the ends of lines, as Lark's
             ``postlex`` does.  For the lexings of Lark; no line of a statement is indented by more than 100 columns.
+        named_grammars : dict of str to str, dict, bool or Grammar, optional
+            What ``@name`` in the grammar stands for: the rule ``start`` of a grammar in Lark's notation, which may
+            refer to the others; the values of a JSON Schema; or the texts of a Grammar.  With ``lexing="any"`` only.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 
@@ -358,6 +397,7 @@ class Grammar:
             raise GrammarError("narrow must be a dict from names of terminals to functions")
         if base_path is not None and not isinstance(base_path, (str, os.PathLike)):
             raise GrammarError(f"base_path must be the path of a folder, not {type(base_path).__name__}")
+        named = _named(named_grammars)
         with _reading(time_limit):
             indenting = None if indenter is None else Indenting.of(indenter)
             ir = from_lark(
@@ -369,13 +409,45 @@ class Grammar:
                 narrow=narrow,
                 case=case,
                 initial_ignore=initial_ignore,
+                named=named,
             )
         # What a relative import brought in may be different next time, so the text is not the whole story; nor is it
         # with functions.
-        if base_path is not None or narrow:
+        others = _json_of(named)
+        if base_path is not None or narrow or others is None:
             return cls(ir)
-        key = text, start, lexing, case, initial_ignore
+        key = text, start, lexing, case, initial_ignore, others
         return cls(ir, ("lark", *key) if indenting is None else ("indented lark", *key, indenting.key))
+
+    @classmethod
+    def from_llguidance(cls, grammar: str | dict[str, Any], *, time_limit: float | Deadline | None = None) -> Grammar:
+        """Texts of a grammar as llguidance takes it: its Lark, or JSON with a list of grammars that have names.
+
+        Parameters
+        ----------
+        grammar : str or dict
+            ``{"grammars": [{"name": "a", "lark_grammar": "start: ..."}, {"name": "b", "json_schema": {...}}, ...]}``,
+            its JSON text, or the text of a grammar in Lark's notation.  A text has to match the first of the list, and
+            ``@b`` in those in Lark's notation refers to another one.  Nothing is ignored before the first terminal,
+            unless the grammar says otherwise.
+        time_limit : float or Deadline, optional
+            The seconds that reading may take.
+
+        Raises
+        ------
+        GrammarError
+            With the place in the grammar.
+        SchemaError
+            If the first of the list is a schema, with a JSON pointer to the part at fault.
+        LimitError
+            If reading it takes too long, or makes too much.
+        """
+        from constrain.grammar.lark.grammar_list import from_list
+
+        with _reading(time_limit):
+            ir = from_list(grammar)
+            text = grammar if isinstance(grammar, str) else _json_of(grammar)
+            return cls(ir, None if text is None else ("llguidance", text))
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:

@@ -102,7 +102,9 @@ def _rights(
     rests = _Rests(make_error)
     longest = rests.longest(language)
     if longest < least:
-        raise make_error(f"a text of the rule has at most {max(0, longest)} bytes, which are fewer than {least} tokens")
+        raise make_error(
+            f"a text of the rule has at most {max(0, int(longest))} bytes, which are fewer than {least} tokens"
+        )
     text = builder.lexeme(intersect(language, MORE_BYTES) if has_empty_string(language) else language, name)
     if least == 1:
         return [(text,)]

@@ -78,6 +78,8 @@ class RegularRules:
 
     def _part(self, symbol: Symbol) -> Regular:
         """The language of what another rule refers to."""
+        if self._builder.is_token(symbol):
+            raise NotRegularError("a special token in it is no text")
         if self._builder.is_marked(symbol) or not self._is_known(symbol):
             raise NotRegularError(f"{self._shown(symbol)} in it is more than its text")
         return self._lexemes[~symbol] if symbol < 0 else self._of(symbol)

@@ -49,10 +49,22 @@ def _regex(pattern: Any, flags: Any, dialect: Any, *, time_limit: Any) -> Gramma
     return Grammar.from_regex(pattern, flags, dialect=dialect, time_limit=time_limit)
 
 
-def _lark(text: Any, start: Any, lexing: Any, case: Any, initial_ignore: Any, *, time_limit: Any) -> Grammar:
+def _lark(
+    text: Any, start: Any, lexing: Any, case: Any, initial_ignore: Any, named: Any, *, time_limit: Any
+) -> Grammar:
     return Grammar.from_lark(
-        text, start=start, lexing=lexing, case=case, initial_ignore=initial_ignore, time_limit=time_limit
+        text,
+        start=start,
+        lexing=lexing,
+        case=case,
+        initial_ignore=initial_ignore,
+        named_grammars=json.loads(named),
+        time_limit=time_limit,
     )
+
+
+def _llguidance(text: Any, *, time_limit: Any) -> Grammar:
+    return Grammar.from_llguidance(text, time_limit=time_limit)
 
 
 def _gbnf(text: Any, start: Any, *, time_limit: Any) -> Grammar:
@@ -68,6 +80,7 @@ _READERS: dict[str, Callable[..., Grammar]] = {
     "json_schema": _schema,
     "regex": _regex,
     "lark": _lark,
+    "llguidance": _llguidance,
     "gbnf": _gbnf,
     "ebnf": _ebnf,
     "choices": _choices,

@@ -133,6 +133,18 @@ def test_ebnf() -> None:
     assert found_by(matcher) == [("x", "ab", True)]
 
 
+def test_ebnf_that_leaves_bytes_out_of_a_capture() -> None:
+    """What XGrammar writes for ``x[suffix="<e>", stop_capture="end"]`` in Lark."""
+    attributes = 'capture="x", capture_hidden_suffix_bytes=3, stop_capture="end", lazy'
+    matcher = matcher_of(f'root ::= ((x "!"))\nx[{attributes}] ::= Regex("[ab]*<e>")', constrain.Grammar.from_ebnf)
+    assert matcher.accept_bytes(b"ab<e")
+    assert found_by(matcher) == [("x", "ab<e", False)]
+    assert matcher.accept_bytes(b">!")
+    assert found_by(matcher) == [("x", "ab", True), ("end", "<e>", True)]
+    with pytest.raises(GrammarError, match=r"\[capture_hidden_stop_bytes\] beside \[max_tokens\] is not supported"):
+        constrain.Grammar.from_ebnf('root[capture_hidden_stop_bytes=1, max_tokens=2] ::= "a"')
+
+
 def test_nothing_is_captured_where_nothing_is_asked_for() -> None:
     matcher = matcher_of("start: /[a-z]+/")
     assert matcher.accept_bytes(b"ab")

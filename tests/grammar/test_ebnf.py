@@ -296,6 +296,10 @@ def test_excluded_texts_of_rules_that_are_made_of_others(rules: str, others: str
         ('root ::= TagDispatch("a")', "line 1, column 10: TagDispatch: pairs of a trigger and a rule are expected"),
         ('root ::= TagDispatch(("a", b))', 'line 1, column 28: the rule "b" is not defined'),
         ('root ::= TagDispatch(("a", root), excludes=("a"))', "line 1, column 10: TagDispatch: 'a' is a trigger and"),
+        (
+            'root ::= TagDispatch(("b", root), ("abc", root))',
+            "line 1, column 10: TagDispatch: within 'abc' another trigger comes to its end",
+        ),
         ('root ::= TagDispatch(("", root))', "line 1, column 10: TagDispatch: a trigger is empty"),
         ('root ::= "a" (="b"', 'line 1, column 14: this "(=" is never closed'),
         ('root[capture="a]] ::= "b"', "line 1, column 5: these attributes"),
@@ -317,6 +321,11 @@ def test_errors(text: str, message: str) -> None:
     with pytest.raises(GrammarError) as caught:
         Grammar.from_ebnf(text)
     assert str(caught.value).startswith(message)
+
+
+def test_a_trigger_may_begin_with_another() -> None:
+    text = 'root ::= TagDispatch(("a", one), ("abc", two), ("ab", one))\none ::= "1"\ntwo ::= "2" | "c1"'
+    assert language(text, "abc12", 5) == matches("([^a]|a1|ab1|abc2|abcc1)*", "abc12", 5)
 
 
 def test_many_triggers_are_read_in_time_proportional_to_their_number() -> None:

@@ -75,3 +75,51 @@ def test_nothing_is_ignored_behind_an_empty_string() -> None:
     grammar = 'start: "" "a"\n%ignore " "'
     assert fitting(grammar, ("a", " a", "a "), initial_ignore=False) == ["a", "a "]
     assert fitting(grammar, ("a", " a", "a ")) == ["a", " a", "a "]
+
+
+BYTES = [bytes((byte,)) for byte in (0x0A, 0x20, 0x41, 0x61, 0x6B, 0xA0, 0xC3, 0xFE, 0xFF)]
+
+
+@pytest.mark.parametrize(
+    ("grammar", "expected"),
+    [
+        ("start: /./", BYTES[1:]),
+        ("start: /(?s:.)/", BYTES),
+        ("start: /[^a]/", [byte for byte in BYTES if byte != b"a"]),
+        (r"start: /[\x80-\xfe]/", [b"\xa0", b"\xc3", b"\xfe"]),
+        (r"start: /(?-u:\xa0)|A/", [b"A", b"\xa0"]),
+        (r"start: /\w/", [b"A", b"a", b"k"]),
+        (r"start: /\s/", [b"\n", b" "]),
+        ('start: "K"i', [b"k"]),
+        ("start: A\nA: ~/[a-z]/", [byte for byte in BYTES if byte not in (b"a", b"k")]),
+        (r"start: A\nA: /(?!a)./".replace(r"\n", "\n"), [byte for byte in BYTES[1:] if byte != b"a"]),
+    ],
+)
+def test_texts_that_need_not_be_utf_8(grammar: str, expected: list[bytes]) -> None:
+    read = constrain.Grammar.from_lark('%llguidance {"allow_invalid_utf8": true}\n' + grammar)
+    compiled = constrain.CompiledGrammar(read.ir, VOCABULARY)
+
+    def fits(data: bytes) -> bool:
+        matcher = constrain.Matcher(compiled)
+        return matcher.accept_bytes(data) and matcher.is_accepting()
+
+    assert [byte for byte in BYTES if fits(byte)] == expected
+
+
+def test_strings_are_utf_8_all_the_same() -> None:
+    option = '%llguidance {"allow_invalid_utf8": true}\n'
+    assert fitting(option + 'start: /é+/ "ü" "a".."é"', ("éüa", "ééüé", "éü\u00ff", "é")) == ["éüa", "ééüé"]
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message"),
+    [
+        ("start: /[é]/", r"line 2, column 8: in the regex: a byte regex has no characters that are not ASCII in a set"),
+        (r"start: /\x{e9}/", r"line 2, column 8: in the regex: a byte regex .* write \\xHH"),
+        ("start: x\nx[max_chars=2]: /./", r"line 3, column 1: \[max_chars\] counts characters"),
+        ("start: /./ <[3]>", "may hold the byte 0xff"),
+    ],
+)
+def test_what_bytes_do_not_go_with(grammar: str, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        fitting('%llguidance {"allow_invalid_utf8": true}\n' + grammar, ())

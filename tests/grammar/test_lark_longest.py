@@ -202,6 +202,7 @@ def test_ready_grammars_can_be_read_by_the_longest_match(name: str) -> None:
 @pytest.mark.parametrize(
     ("grammar", "message"),
     [
+        (r'start: A "\ud83d\ude00"' "\nA: /a/", "a lone surrogate is not text"),
         ("start: A\nA: /a(?=b)/", "look-ahead cannot be followed"),
         ("start: A\nA: /a+ ?\\b/", r"boundary \\b, but behind"),
         ("start: A\nA: /\\ba/", r"boundary \\b, but behind"),

@@ -254,7 +254,9 @@ def test_formats_that_are_put_together() -> None:
         return {"begin": f"<{name}>", "content": const("."), "end": ["/", f"</{name}>"]}
 
     dispatch = {"type": "dispatch", "rules": [["x", const("1")]]}
+    beginning = {"type": "dispatch", "rules": [["xy", const("1")], ["x", const("2")], ["xyz", const("3")]]}
     cases: list[tuple[dict[str, Any], list[str], list[str]]] = [
+        (beginning, ["", "yx2z", "xy1xyz3"], ["x1", "xy2", "xyz1", "x", "xy"]),
         ({"type": "sequence", "elements": [const("a"), const("b")]}, ["ab"], ["a", "abb"]),
         ({"type": "sequence", "elements": []}, [""], ["a"]),
         ({"type": "or", "elements": [const("a"), const("bc")]}, ["a", "bc"], ["", "b", "abc"]),

@@ -54,19 +54,25 @@ def write_embedded(
 
     def read(keeps_scope: bool) -> Symbol:
         document = Document(schema, options, keeps_scope, lambda document: References(document, None))
-        writer = RuleWriter(document, layout, any_order, MAX_WORK, whole)
-        start = write(writer)
-        writer.check_satisfiable(start)
-        whole.makes_lexemes |= writer.makes_lexemes
-        whole.has_schemas = True
-        check_document(document)
-        whole.warnings += document.warnings
-        return start
+        return write_document(whole, document, RuleWriter(document, layout, any_order, MAX_WORK, whole), write)
 
     try:
         return with_scope_if_needed(read)
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
+
+
+def write_document(
+    whole: EmbeddingBuilder, document: Document, writer: RuleWriter, write: Callable[[RuleWriter], Symbol]
+) -> Symbol:
+    """The symbol that ``write`` gives, with all that the whole grammar has to know of the schema's rules."""
+    start = write(writer)
+    writer.check_satisfiable(start)
+    whole.makes_lexemes |= writer.makes_lexemes
+    whole.has_schemas = True
+    check_document(document)
+    whole.warnings += document.warnings
+    return start
 
 
 def _layout_of(conventions: Conventions, layout: Layout) -> Layout:

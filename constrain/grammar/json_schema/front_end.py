@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
-from constrain.grammar.ir import GrammarIR
+from constrain.grammar.embedding import EmbeddingBuilder
+from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.conventions import NO_CONVENTIONS, Conventions, take_conventions
 from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, with_scope_if_needed
 from constrain.grammar.json_schema.document.shortened import shortened
+from constrain.grammar.json_schema.embedded import write_document
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import notation_for
 from constrain.grammar.json_schema.normal.nodes import describe
-from constrain.grammar.json_schema.rules.rules import write_rules
+from constrain.grammar.json_schema.rules.rules import RuleWriter, write_rules
 from constrain.grammar.json_schema.spaces import Spaces, space_around
 from constrain.grammar.regular import Regular
 from constrain.grammar.schema_options import (
@@ -153,6 +157,58 @@ def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Unp
     ConstrainError
         If an option has a value that it cannot have.
     """
+    with _too_deep():
+        asked, schema, references = _ask(schema, options)
+
+        def read(keeps_scope: bool) -> GrammarIR:
+            document = Document(schema, asked.options, keeps_scope, references)
+            grammar = write_rules(
+                document, asked.layout, asked.around, any_order=asked.any_order, max_work=asked.max_work
+            )
+            if not grammar.makes_lexemes:
+                # Rules that look into the schema while a text is read make lexemes.
+                document.forget_places()
+            return grammar
+
+        return with_scope_if_needed(read)
+
+
+def embed_json_schema(whole: EmbeddingBuilder, schema: str | bytes, options: SchemaOptions) -> Symbol:
+    """The symbol of what :func:`from_json_schema` makes a grammar of, as a part of a longer text.
+
+    Raises
+    ------
+    SchemaError, LimitError
+        As there.
+    """
+    with _too_deep():
+        asked, read_schema, references = _ask(schema, options)
+
+        def read(keeps_scope: bool) -> Symbol:
+            document = Document(read_schema, asked.options, keeps_scope, references)
+            writer = RuleWriter(document, asked.layout, asked.any_order, asked.max_work, whole)
+            start = write_document(whole, document, writer, RuleWriter.write_root)
+            if asked.around is None:
+                return start
+            space = whole.optional(whole.lexeme(asked.around, "white space"))
+            return whole.sequence((space, start, space))
+
+        return with_scope_if_needed(read)
+
+
+@contextmanager
+def _too_deep() -> Iterator[None]:
+    try:
+        with paused_collection():
+            yield
+    except RecursionError:
+        raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
+
+
+def _ask(
+    schema: dict[str, Any] | bool | str | bytes, options: SchemaOptions
+) -> tuple[_Reading, dict[str, Any] | bool, Callable[[Document], References]]:
+    """What options and schema ask for, the schema as it is to be read then, and what follows its references."""
     values: dict[str, Any] = {**options}
     registry = values.pop("registry", None)
     if registry is not None and not hasattr(registry, "get_or_retrieve"):
@@ -166,32 +222,11 @@ def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Unp
 
     # What is wrong with the options is told first, whatever the schema says.
     asked = reading(NO_CONVENTIONS)
-
-    def references(document: Document) -> References:
-        return References(document, registry)
-
-    try:
-        with paused_collection():
-            if isinstance(schema, (str, bytes)):
-                schema = parse(schema)
-            schema, conventions = take_conventions(schema)
-            if conventions is not NO_CONVENTIONS:
-                asked = reading(conventions)
-            if asked.is_closed:
-                schema = closed(schema)
-            if asked.most_items is not None:
-                schema = shortened(schema, asked.most_items)
-
-            def read(keeps_scope: bool) -> GrammarIR:
-                document = Document(schema, asked.options, keeps_scope, references)
-                grammar = write_rules(
-                    document, asked.layout, asked.around, any_order=asked.any_order, max_work=asked.max_work
-                )
-                if not grammar.makes_lexemes:
-                    # Rules that look into the schema while a text is read make lexemes.
-                    document.forget_places()
-                return grammar
-
-            return with_scope_if_needed(read)
-    except RecursionError:
-        raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
+    read, conventions = take_conventions(parse(schema) if isinstance(schema, (str, bytes)) else schema)
+    if conventions is not NO_CONVENTIONS:
+        asked = reading(conventions)
+    if asked.is_closed:
+        read = closed(read)
+    if asked.most_items is not None:
+        read = shortened(read, asked.most_items)
+    return asked, read, lambda document: References(document, registry)

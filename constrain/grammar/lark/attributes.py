@@ -82,7 +82,9 @@ def read_attributes(token: Token, source: Source, counts: Mapping[str, str] = CO
             raise source.error(f'[{name}] takes a name in quotes, as in [{name}="word"]', place)
         found[name] = Attribute(name, value)
         at = item.end()
-    if "stop_capture" in found and not {"stop", "suffix"} & found.keys():
+    if "stop_capture" in found and not any(
+        name in ("stop", "suffix") or name.startswith("capture_hidden_") for name in found
+    ):
         raise source.error("[stop_capture] needs [stop] or [suffix] beside it", token)
     if "stop" in found and "suffix" in found:
         raise source.error("[stop] and [suffix] cannot stand on one rule", token)

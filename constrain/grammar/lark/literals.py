@@ -15,10 +15,13 @@ from constrain.errors import GrammarError
 from constrain.grammar.lark.source import Node, Source
 from constrain.grammar.lark.tree import Token
 from constrain.grammar.regex import regex_language
+from constrain.grammar.regex.single_bytes import byte_language
 from constrain.grammar.regular import Regular, literal
 from constrain.grammar.utf8 import encode
 
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
+_PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_OF_JSON = {"\\/": "/", "\\b": "\b"}
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 # Look-around and anchors: what they mean depends on the text around them.
@@ -75,8 +78,17 @@ class Pattern(NamedTuple):
         return f"(?{self.flags}:{inner}\n)" if "x" in self.flags else f"(?{self.flags}:{inner})"
 
 
-def read_pattern(token: Token, source: Source) -> Pattern:
-    """Evaluate a STRING or REGEXP token of Lark's notation.
+def read_pattern(token: Token, source: Source, *, is_json: bool = False, is_bytes: bool = False) -> Pattern:
+    r"""Evaluate a STRING or REGEXP token of Lark's notation.
+
+    Parameters
+    ----------
+    token : Token
+    source : Source
+    is_json : bool
+        Whether a string has the escapes of JSON as well.
+    is_bytes : bool
+        Whether a regex is one over bytes, for which ``\xHH`` stays what it is.
 
     Raises
     ------
@@ -98,7 +110,12 @@ def read_pattern(token: Token, source: Source) -> Pattern:
     warnings: list[str] = []
     at = 1
     while at < close:
-        value, length = _unit(raw, at, close, token, source, is_regex=is_regex)
+        if is_bytes and is_regex and raw.startswith("\\x", at):
+            value, length = "\\x", 2
+        else:
+            value, length = _unit(raw, at, close, token, source, is_regex=is_regex)
+        if is_json and not is_regex:
+            value = _OF_JSON.get(value, value)
         if is_regex and value == "\\\\" and raw.startswith('"', at + 2) and at + 2 < close:
             value = "\\"
             warnings.append(
@@ -124,6 +141,10 @@ def _unit(raw: str, at: int, close: int, token: Token, source: Source, *, is_reg
         return '"', 2
     if kind not in _HEX_DIGITS or (is_regex and raw.startswith("{", at + 2)):
         return "\\" + kind, 2
+    pair = _PAIR.match(raw, at, close)
+    if pair is not None:
+        # One character, as JSON writes those beyond U+FFFF.
+        return bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be"), len(pair[0])
     count = _HEX_DIGITS[kind]
     digits = raw[at + 2 : min(at + 2 + count, close)]
     if not re.fullmatch(f"[0-9a-fA-F]{{{count}}}", digits):
@@ -142,8 +163,17 @@ def token_place(token: Token, offset: int) -> tuple[int, int]:
     return (line + newlines, offset - before.rfind("\n")) if newlines else (line, column + offset)
 
 
-def pattern_language(pattern: Pattern, source: Source, *, ascii_case: bool = False) -> Regular:
-    """The language of a string or regex on its own; ``ascii_case`` as in :func:`~..regex.regex_language`.
+def pattern_language(pattern: Pattern, source: Source, *, ascii_case: bool = False, is_bytes: bool = False) -> Regular:
+    """The language of a string or regex on its own.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    source : Source
+    ascii_case : bool
+        As in :func:`~..regex.regex_language`.
+    is_bytes : bool
+        Whether it is one over bytes.
 
     Raises
     ------
@@ -154,7 +184,9 @@ def pattern_language(pattern: Pattern, source: Source, *, ascii_case: bool = Fal
         return literal(pattern.text)
     text = pattern.text if pattern.is_regex else re.escape(pattern.text)
     try:
-        return regex_language(text, flags=pattern.flags, ascii_case=ascii_case)
+        if is_bytes and pattern.is_regex:
+            return byte_language(text, pattern.flags)
+        return regex_language(text, flags=pattern.flags, ascii_case=ascii_case or is_bytes)
     except GrammarError as error:
         at = 0
         if error.line is not None and error.column is not None and pattern.is_regex:

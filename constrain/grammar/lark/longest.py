@@ -200,15 +200,16 @@ class _Longest:
 
     def _language(self, terminal: TerminalDef) -> Regular:
         pattern = terminal.pattern
-        if isinstance(pattern, PatternStr) and not pattern.flags:
-            return literal(pattern.value)
         try:
+            if isinstance(pattern, PatternStr) and not pattern.flags:
+                return literal(pattern.value)
             found = first_match(pattern.to_regexp(), self._by_package)
             self._refused[terminal.name] = found.refused
             return found.language
-        except GrammarError as error:
+        except (GrammarError, UnicodeEncodeError) as error:
             named = terminal.name if _UNNAMED.fullmatch(terminal.name) else f'"{terminal.name}" ({_shown(terminal)})'
-            raise self._source.error(f"the terminal {named}: {error.reason}") from None
+            reason = error.reason if isinstance(error, GrammarError) else "a lone surrogate is not text"
+            raise self._source.error(f"the terminal {named}: {reason}") from None
 
     def _strings_in(self, terminal: TerminalDef) -> list[TerminalDef]:
         if isinstance(terminal.pattern, PatternStr):

@@ -18,6 +18,10 @@ class Conventions:
     ----------
     ascii_case : bool
         Whether the flag ``i`` is about the letters of ASCII alone.
+    json_strings : bool
+        Whether strings have the escapes of JSON, ``\\/`` and ``\\b``, as in llguidance.
+    is_bytes : bool
+        Whether regexes are about bytes, which need not be UTF-8.
     ignores_first : bool
         Whether what ``%ignore`` names may stand before the first terminal.
     ignores_once : bool
@@ -27,6 +31,8 @@ class Conventions:
     """
 
     ascii_case: bool = False
+    json_strings: bool = False
+    is_bytes: bool = False
     ignores_first: bool = True
     ignores_once: bool = False
     splits_freely: bool = False
@@ -37,7 +43,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
     "no_forcing": (True, False),
     "lexer_backtracking": (True, False),
     "allow_initial_skip": (True, False),
-    "allow_invalid_utf8": (False,),
+    "allow_invalid_utf8": (True, False),
     "ignore_once": (True, False),
     "skip_repetition": ("repeat", "once"),
 }
@@ -67,6 +73,7 @@ def read_options(token: Token | Tree, source: Source, conventions: Conventions) 
         is_once = options["skip_repetition"] == "once"
     return replace(
         conventions,
+        is_bytes=options.get("allow_invalid_utf8", conventions.is_bytes),
         ignores_first=options.get("allow_initial_skip", conventions.ignores_first),
         ignores_once=is_once,
         splits_freely=options.get("lexer_backtracking", conventions.splits_freely),

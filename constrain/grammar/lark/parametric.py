@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from constrain.grammar.lark.source import Source
-from constrain.grammar.lark.tree import Token
+from constrain.grammar.lark.definitions import Body
+from constrain.grammar.lark.source import Node, Source, subtrees_of
+from constrain.grammar.lark.tree import Token, Tree
 
 BITS = 64
 _ALL = (1 << BITS) - 1
@@ -31,56 +32,95 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def evaluate(token: Token, number: int | None, source: Source) -> int:
-    """The number that ``::...`` behind a rule's name stands for, in a rule whose own number is ``number``.
+class Numbers:
+    """The expressions and conditions of a grammar's rules with numbers, each of which is read once.
 
-    Raises
-    ------
-    GrammarError
-        If the expression is not valid, or needs a number where the rule has none.
+    They are known by the identity of their tokens, which the definitions of the grammar hold.
     """
+
+    def __init__(self) -> None:
+        self._expressions: dict[int, int | Callable[[int], int]] = {}
+        self._conditions: dict[int, Callable[[int], bool]] = {}
+        # By body: the trees in it that have conditions.
+        self._conditional: dict[int, set[int]] = {}
+
+    def value(self, token: Token, number: int | None, source: Source) -> int:
+        """The number that ``::...`` behind a rule's name stands for, in a rule whose own number is ``number``.
+
+        Raises
+        ------
+        GrammarError
+            If the expression is not valid, or needs a number where the rule has none.
+        """
+        found = self._expressions.get(id(token))
+        if found is None:
+            found = self._expressions[id(token)] = _read_number(token, source)
+        if isinstance(found, int):
+            return found
+        if number is None:
+            raise source.error(f'"{token}" needs the number of the rule that it stands in, which has none', token)
+        return found(number)
+
+    def chosen(self, body: Body, number: int) -> Node:
+        """The tree of a body without the alternatives whose condition does not hold for a number.
+
+        Raises
+        ------
+        GrammarError
+            If a condition is not valid.
+        """
+        conditional = self._conditional.get(id(body))
+        if conditional is None:
+            conditional = self._conditional[id(body)] = set()
+            for tree in reversed(list(subtrees_of(body.tree))):
+                if tree.data == "conditional" or any(id(child) in conditional for child in tree.children):
+                    conditional.add(id(tree))
+
+        def holds(token: Token) -> bool:
+            condition = self._conditions.get(id(token))
+            if condition is None:
+                condition = self._conditions[id(token)] = _read_condition(token, body.source)
+            return condition(number)
+
+        return _chosen(body.tree, conditional, holds)
+
+
+def _chosen(tree: Node, conditional: set[int], holds: Callable[[Token], bool]) -> Node:
+    if id(tree) not in conditional:
+        return tree
+    children: list[Node | Token] = []
+    for child in tree.children:
+        inner: Node | Token = child
+        while isinstance(inner, Tree) and inner.data == "alias":
+            inner = inner.children[0]
+        if isinstance(inner, Tree) and inner.data == "conditional":
+            child, condition = inner.children
+            assert isinstance(condition, Token)
+            if not holds(condition):
+                continue
+        children.append(_chosen(child, conditional, holds) if isinstance(child, Tree) else child)
+    return Tree(tree.data, children)
+
+
+def _read_number(token: Token, source: Source) -> int | Callable[[int], int]:
     reader = _Reader(str(token)[2:], token, source)
     kind, value = reader.unit()
-    if kind == "number":
-        reader.end()
-        return reader.in_range(value)
-    if number is None:
-        raise source.error(f'"{token}" needs the number of the rule that it stands in, which has none', token)
-    if value == "_":
-        reader.end()
-        return number
-    if value in ("set_bit", "clear_bit"):
-        (bit,) = reader.arguments(1)
-        mask = 1 << reader.bit(bit)
-        result = number | mask if value == "set_bit" else number & ~mask
-    elif value in ("bit_and", "bit_or"):
-        (other,) = reader.arguments(1)
-        other = reader.integer(other)
-        result = number & other if value == "bit_and" else number | other
-    elif value in ("incr", "decr"):
-        (some,) = reader.arguments(1)
-        low, high = reader.range(some)
-        part, most = _part(number, (low, high)), (1 << high - low) - 1
-        step = (part < most) - 0 if value == "incr" else -(part > 0)
-        result = number + (int(step) << low)
-    else:
-        raise source.error(f'there is no function "{value}" of a rule\'s number', token)
+    found = reader.in_range(value) if kind == "number" else reader.function(value)
     reader.end()
-    return result
+    return found
 
 
-def holds(token: Token, number: int, source: Source) -> bool:
-    """Whether the condition of ``%if ...`` holds for a number.
-
-    Raises
-    ------
-    GrammarError
-        If the condition is not valid.
-    """
+def _read_condition(token: Token, source: Source) -> Callable[[int], bool]:
     reader = _Reader(str(token)[3:], token, source)
     condition = reader.condition()
     reader.end()
-    return condition(number)
+    return condition
+
+
+def _step(number: int, bits: _Range, step: int) -> int:
+    """A number with one more or less in some of its bits, if there is."""
+    part, most = _part(number, bits), (1 << bits[1] - bits[0]) - 1
+    return number + (step << bits[0]) if 0 <= part + step <= most else number
 
 
 def _part(number: int, bits: _Range) -> int:
@@ -189,6 +229,21 @@ class _Reader:
         if not callable(item):
             raise self.fault("a condition is missing")
         return item
+
+    def function(self, name: str) -> Callable[[int], int]:
+        if name == "_":
+            return lambda number: number
+        if name in ("set_bit", "clear_bit"):
+            mask = 1 << self.bit(self.arguments(1)[0])
+            return (lambda number: number | mask) if name == "set_bit" else (lambda number: number & ~mask)
+        if name in ("bit_and", "bit_or"):
+            other = self.integer(self.arguments(1)[0])
+            return (lambda number: number & other) if name == "bit_and" else (lambda number: number | other)
+        if name in ("incr", "decr"):
+            bits = self.range(self.arguments(1)[0])
+            step = 1 if name == "incr" else -1
+            return lambda number: _step(number, bits, step)
+        raise self._source.error(f'there is no function "{name}" of a rule\'s number', self._token)
 
     def condition(self) -> Callable[[int], bool]:
         _, name = self.unit()

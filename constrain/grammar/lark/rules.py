@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from constrain.errors import ConstrainError, GrammarError
+from constrain.errors import ConstrainError, GrammarError, SchemaError
 from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
@@ -27,9 +27,10 @@ from constrain.grammar.lark.first_ends import first_ends, separate
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.literals import range_language
-from constrain.grammar.lark.max_chars import cut_after
+from constrain.grammar.lark.max_chars import over_after
+from constrain.grammar.lark.named import NamedGrammar, Part, ReadGrammar, inner_definitions, read_named
 from constrain.grammar.lark.options import Conventions
-from constrain.grammar.lark.parametric import evaluate, holds
+from constrain.grammar.lark.parametric import Numbers
 from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.terminals import Terminals, first_non_terminal
@@ -47,6 +48,9 @@ Case: TypeAlias = Literal["unicode", "ascii"]
 # Templates can call each other with ever longer arguments; a grammar that ends stays far below.
 _MAX_INSTANCES = 10_000
 _MAX_INSTANCE_NODES = 2_000_000
+# Those of rules with numbers are small; this is enough for any order of 16 things.
+_MAX_NUMBERED = 100_000
+_MAX_NUMBERED_NODES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ def from_lark(
     case: Case = "unicode",
     initial_ignore: bool = True,
     indenting: Indenting | None = None,
+    named: Mapping[str, NamedGrammar] | None = None,
+    json_strings: bool = False,
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
@@ -110,6 +116,10 @@ def from_lark(
         Whether what ``%ignore`` names may stand before the first terminal.
     indenting : Indenting, optional
         What makes indents and dedents of line ends, for the lexings of Lark.
+    named : dict of str to NamedGrammar, optional
+        The grammars that ``@name`` refers to, for lexing "any".
+    json_strings : bool
+        Whether strings have the escapes of JSON.
 
     Raises
     ------
@@ -124,28 +134,19 @@ def from_lark(
     """
     folder = None if base_path is None else Path(base_path)
     source = Source("", folder, folder)
-    conventions = Conventions(ascii_case=case == "ascii", ignores_first=initial_ignore)
+    conventions = Conventions(ascii_case=case == "ascii", json_strings=json_strings, ignores_first=initial_ignore)
     definitions = collect(text, source, conventions)
+    named = named or {}
+    if named and lexing != "any":
+        raise source.error(f'named_grammars is for lexing="any", not "{lexing}"')
     if indenting is not None and lexing == "any":
         raise source.error('indenter is for lexing="longest" or "longest-basic", not "any"')
-    validate(definitions, () if indenting is None else (indenting.indent, indenting.dedent))
+    validate(definitions, () if indenting is None else (indenting.indent, indenting.dedent), named)
     definition = _start_of(definitions, start, source)
     if lexing != "any":
         if narrow:
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
-        if definitions.conventions != Conventions():
-            raise source.error(
-                f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False, ignore_once and '
-                'lexer_backtracking go with lexing="any" only'
-            )
-        for each in definitions.by_name.values():
-            if each.attributes:
-                name = each.attributes[0].name
-                raise each.source.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules', each.token)
-        if definition.is_terminal:
-            raise definition.source.error(
-                f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
-            )
+        _check_longest(definitions, definition, lexing, source)
         # Only here Lark itself is needed, which takes as long to import as the whole engine.
         from constrain.grammar.lark.longest import from_lark_longest
 
@@ -155,7 +156,8 @@ def from_lark(
         except GrammarError as error:
             raise _placed(error, definitions) from None
     builder = EmbeddingBuilder()
-    compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
+    shared = _Shared(conventions, read_named(named, source, conventions))
+    compiler = _Compiler(definitions, builder, shared, hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
 
 
@@ -166,12 +168,12 @@ def write_lark(builder: EmbeddingBuilder, text: str) -> Symbol:
     validate(definitions)
     _start_of(definitions, "start", source)
     compiler = _Compiler(definitions, builder, shared, is_inner=True)
-    return separate(builder, compiler.compile("start"), shared.ending, compiler.is_closed)
+    return compiler.complete(compiler.compile("start"))
 
 
 def _start_of(definitions: Definitions, start: str, source: Source) -> Definition:
-    definition = definitions.by_name.get(start)
-    if definition is None:
+    """The rule that a whole text has to match."""
+    if (definition := definitions.by_name.get(start)) is None:
         known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
         listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
         raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
@@ -181,6 +183,24 @@ def _start_of(definitions: Definitions, start: str, source: Source) -> Definitio
         reason = f'the start rule "{start}" has a number, and nothing says which'
         raise definition.source.error(reason, definition.token)
     return definition
+
+
+def _check_longest(definitions: Definitions, definition: Definition, lexing: Lexing, source: Source) -> None:
+    """Refuse what Lark's own lexer and parser do not know; ``definition`` is the start rule's."""
+    if definitions.conventions != Conventions():
+        raise source.error(
+            f'lexing="{lexing}" reads as Lark does; case="ascii", initial_ignore=False, ignore_once, '
+            'allow_invalid_utf8 and lexer_backtracking go with lexing="any" only'
+        )
+    for each in definitions.by_name.values():
+        if each.attributes:
+            name = each.attributes[0].name
+            raise each.source.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules', each.token)
+    if definition.is_terminal:
+        raise definition.source.error(
+            f'the start rule "{definition.name}" is a terminal; Lark\'s LALR parser begins with a rule',
+            definition.token,
+        )
 
 
 @dataclass
@@ -193,16 +213,25 @@ class _Shared:
         The lexemes of rules with a first end, and what they would be without it.
     closed : set of Symbol
         What is ignored, and values of schemas: they are what they are, whatever stands beside them.
-    cuts : dict of Regular to Regular
-        What rules are that are over after so many characters, and the beginnings of that.
     conventions : Conventions
         Those that the caller chose.
+    cut_rules : dict of Symbol to (Symbol, Definition)
+        The rules made of others whose texts are cut off, or long enough: what they are made of.
+    named : dict of str to ReadGrammar
+        The grammars beside this one.
+    symbols : dict of str to Symbol
+        Those of them that something refers to.
+    unwritten : deque of str
+        Those of these whose rules are not written yet.
     """
 
     conventions: Conventions
+    named: Mapping[str, ReadGrammar]
+    cut_rules: dict[Symbol, tuple[Symbol, Definition]] = field(default_factory=dict)
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    unwritten: deque[str] = field(default_factory=deque)
     ending: dict[Symbol, Regular] = field(default_factory=dict)
     closed: set[Symbol] = field(default_factory=set)
-    cuts: dict[Regular, Regular] = field(default_factory=dict)
 
 
 class _Compiler:
@@ -240,6 +269,8 @@ class _Compiler:
         self._instances = 0
         self._instance_nodes = 0
         self._places: dict[str, Definition] = {}
+        self._numbers = Numbers()
+        self._sizes: dict[int, int] = {}
 
     def compile(self, start: str) -> Symbol:
         """The symbol of the start rule, with all rules behind it."""
@@ -255,31 +286,39 @@ class _Compiler:
             self._builder.add(skip, (ignored,) if is_once else (skip, ignored))
             self._builder.skip(skip)
         symbol = self._terminal(start) if self._definitions.by_name[start].is_terminal else self._rule(start, ())
-        cut: dict[Symbol, tuple[Symbol, Definition]] = {}
         while self._todo:
             left, definition, arguments = self._todo.popleft()
             least = least_tokens(definition.attributes)
+            if most_characters(definition.attributes) is not None and self._definitions.conventions.is_bytes:
+                reason = "[max_chars] counts characters, and with allow_invalid_utf8 a text may have other bytes"
+                raise definition.source.error(reason, definition.token)
             has_end = least > 0 or (says_where_it_ends(definition.attributes) and not _ends_with_token(definition))
             if has_end and not self._is_cut_alone(definition):
                 self._end_rule(left, definition, least)
                 continue
             self._capture(left, definition)
             if has_end:
-                cut[left] = self._builder.nonterminal(self._builder.name_of(left)), definition
-                left, _ = cut[left]
+                body_symbol = self._builder.nonterminal(self._builder.name_of(left))
+                self._shared.cut_rules[left] = body_symbol, definition
+                left = body_symbol
             names = (_NUMBER,) if definition.has_number else definition.params
             for body in definition.bodies:
                 for alternative in self._alternatives(body, dict(zip(names, arguments, strict=True))):
                     self._builder.add(left, alternative)
-        self._cut_rules(cut)
         self._builder.warnings.extend(self._terminals.warnings)
         if self._skip is None or not self._definitions.conventions.ignores_first:
             return symbol
         return self._builder.sequence((self._skip, symbol))
 
+    def complete(self, start: Symbol) -> Symbol:
+        """The start of the grammar when all that its rules need is written."""
+        self._write_named()
+        self._cut_rules()
+        return separate(self._builder, start, self._shared.ending, self._is_closed)
+
     def finish(self, start: Symbol) -> GrammarIR:
         """The whole grammar."""
-        start = separate(self._builder, start, self._shared.ending, self.is_closed)
+        start = self.complete(start)
         if self._hooks:
             start = self._narrow(start)
         ignored = () if self._writes_skips else dict.fromkeys(self._ignored)
@@ -305,7 +344,7 @@ class _Compiler:
         self._builder.makes_lexemes = True
         return start
 
-    def is_closed(self, symbol: Symbol) -> bool:
+    def _is_closed(self, symbol: Symbol) -> bool:
         """Which symbols are what they are, whatever stands beside them."""
         return symbol in self._shared.closed or self._builder.is_token(symbol)
 
@@ -332,14 +371,15 @@ class _Compiler:
         ends = [each.name for each in definition.attributes if says_where_it_ends((each,))]
         return ends in ([], ["max_chars"]) and not self._ignored and first_non_terminal(definition) is not None
 
-    def _cut_rules(self, cut: dict[Symbol, tuple[Symbol, Definition]]) -> None:
+    def _cut_rules(self) -> None:
         """Give rules that are made of others, and of which is said how long their texts are, their languages."""
+        cut = self._shared.cut_rules
         if not cut:
             return
 
         def finish(left: Symbol, language: Regular) -> Regular:
             most = most_characters(cut[left][1].attributes)
-            return language if most is None else self._cut(language, most, cut[left][1], has_first_end=False)
+            return language if most is None else over_after(language, most)
 
         def is_known(symbol: Symbol) -> bool:
             return not any(symbol in each for each in (self._shared.ending, self._narrowed, self._builder.unfolded))
@@ -376,27 +416,16 @@ class _Compiler:
 
         write_least(self._builder, left, language, least_tokens(definition.attributes), make_error, definition.name)
 
-    def _cut(self, language: Regular, most: int, definition: Definition, *, has_first_end: bool) -> Regular:
-        found = cut_after(language, most, has_first_end=has_first_end, cuts=self._shared.cuts)
-        if found is None:
-            raise definition.source.error(
-                f'[max_chars]: the rule "{definition.name}" has look-around, "&" or "~" in it, which is not supported',
-                definition.token,
-            )
-        return found
-
     def _ending(self, definition: Definition, left: Symbol) -> Symbol:
         """The lexeme of a rule with attributes that say where it ends."""
         body, end, has_first_end = self._terminals.of_rule(definition)
         self._capture(left, definition, body, end)
         most = most_characters(definition.attributes)
         if not has_first_end:
-            if most is not None:
-                body = self._cut(body, most, definition, has_first_end=False)
-            return self._builder.lexeme(body, definition.name)
+            return self._builder.lexeme(body if most is None else over_after(body, most), definition.name)
         language = body if end is None else concat(body, end)
         if most is not None:
-            language = self._cut(language, most, definition, has_first_end=True)
+            language = over_after(first_ends(language), most, None if end is None else body)
         if has_empty_string(language):
             # It is at its end where it begins, and nothing stands beside it.
             return self._builder.lexeme(EPSILON, definition.name)
@@ -434,11 +463,17 @@ class _Compiler:
 
     def _charge_instance(self, template: Definition) -> None:
         self._instances += 1
-        self._instance_nodes += sum(1 for body in template.bodies for _ in subtrees_of(body.tree))
-        if self._instances > _MAX_INSTANCES or self._instance_nodes > _MAX_INSTANCE_NODES:
+        size = self._sizes.get(id(template))
+        if size is None:
+            size = self._sizes[id(template)] = sum(1 for body in template.bodies for _ in subtrees_of(body.tree))
+        self._instance_nodes += size
+        kind, most, nodes = "templates", _MAX_INSTANCES, _MAX_INSTANCE_NODES
+        if template.has_number:
+            kind, most, nodes = "rules with numbers", _MAX_NUMBERED, _MAX_NUMBERED_NODES
+        if self._instances > most or self._instance_nodes > nodes:
             raise template.source.error(
-                f"the templates and rules with numbers make more than {_MAX_INSTANCES} rules or {_MAX_INSTANCE_NODES} "
-                f'symbols; does "{template.name}" call itself with ever new arguments?',
+                f"the {kind} make more than {most} rules or {nodes} symbols; "
+                f'does "{template.name}" call itself with ever new arguments?',
                 template.token,
             )
 
@@ -481,12 +516,10 @@ class _Compiler:
                 return self._token(values[0], source)
             if kind == "block":
                 return self._block(values[0], source)
+            if kind == "reference":
+                return self._named(values[0])
             if kind == "parametric":
                 return self._numbered(values[0], node, body, arguments)
-            if kind == "conditional":
-                # Alternatives whose condition does not hold have been left out.
-                row = values[0] if type(values[0]) is tuple else (values[0],)
-                return tuple(symbol(value, node) for value in row)
             if kind in ("conjunction", "negation"):
                 raise source.error(f'"{"&" if kind == "conjunction" else "~"}" can stand in terminals only', node)
             assert kind == "expr", kind
@@ -495,7 +528,7 @@ class _Compiler:
             return self._builder.repeat(symbol(values[0], node), *bounds(node, source))
 
         number = arguments.get(_NUMBER)
-        tree = _with_conditions(body.tree, number.value, source) if isinstance(number, _Number) else body.tree
+        tree = self._numbers.chosen(body, number.value) if isinstance(number, _Number) else body.tree
         alternatives = fold(tree, combine)
         assert isinstance(alternatives, list)
         return alternatives
@@ -569,7 +602,6 @@ class _Compiler:
 
     def _block(self, token: Token, source: Source) -> Symbol:
         """The symbol of another notation inside the grammar."""
-        place = place_of(token)
         if str(token) == "%regex":
             return self._spaced(self._builder.lexeme(regex_block(token, source), "%regex"))
         if not isinstance(token, BlockToken):
@@ -577,15 +609,47 @@ class _Compiler:
         if token.block.kind in _DOCUMENTS:
             return self._spaced(self._document(token, source))
         # What stands before it in the text is left out, but for its lines, so that places are those of the whole.
-        line, column = place
+        line, column = place_of(token)
         opening = token.block.begin - token.block.keyword
         inner_text = "#\n" * (line - 1) + " " * (column - 1 + opening) + token.block.text
-        inner = collect(inner_text, source, self._shared.conventions)
-        validate(inner)
-        definition = inner.by_name.get("start")
-        if definition is None or definition.params or definition.has_number:
-            raise source.error('the grammar in %lark needs a rule "start"', place)
+        inner = inner_definitions(inner_text, source, token, self._shared.conventions, self._shared.named)
         return self._spaced(_Compiler(inner, self._builder, self._shared, is_inner=True).compile("start"))
+
+    def _named(self, token: Token) -> Symbol:
+        """The symbol of a grammar beside this one; its rules are written when those of this one are."""
+        shared, name = self._shared, str(token)[1:]
+        if name not in shared.symbols:
+            shared.symbols[name] = self._builder.nonterminal(str(token))
+            shared.unwritten.append(name)
+        return self._spaced(shared.symbols[name])
+
+    def _write_named(self) -> None:
+        """Write the rules of all grammars beside this one that something refers to."""
+        shared = self._shared
+        while shared.unwritten:
+            name = shared.unwritten.popleft()
+            grammar = shared.named[name]
+            if isinstance(grammar, Definitions):
+                symbol = _Compiler(grammar, self._builder, shared, is_inner=True).compile("start")
+            else:
+                symbol = self._complete(name, grammar)
+                shared.closed.add(symbol)
+            self._builder.add(shared.symbols[name], (symbol,))
+
+    def _complete(self, name: str, grammar: dict[str, Any] | bool | Part | GrammarIR) -> Symbol:
+        """The symbol of a schema or of a grammar that is complete."""
+        try:
+            if isinstance(grammar, GrammarIR):
+                return self._builder.include(grammar)
+            if isinstance(grammar, Part):
+                return grammar.write(self._builder)
+            from constrain.grammar.lark.schemas import values_symbol
+
+            return values_symbol(self._builder, grammar)
+        except SchemaError as error:
+            raise GrammarError(f"@{name}: at {error.pointer}: {error.reason}") from None
+        except GrammarError as error:
+            raise GrammarError(f"@{name}: {error}") from None
 
     def _document(self, token: BlockToken, source: Source) -> Symbol:
         # Only here the front-ends of JSON Schema and structural tags are needed, which are larger than this one.
@@ -601,7 +665,7 @@ class _Compiler:
     def _numbered(self, token: Token, node: Node, body: Body, arguments: dict[str, _Argument]) -> Symbol:
         """The symbol of a rule with the number that ``token`` says."""
         number = arguments.get(_NUMBER)
-        value = evaluate(token, number.value if isinstance(number, _Number) else None, body.source)
+        value = self._numbers.value(token, number.value if isinstance(number, _Number) else None, body.source)
         return self._rule(body.scope.resolve(next(tokens_of(node))), (_Number(value),))
 
     def _make_error(self) -> Callable[[str, str], ConstrainError]:
@@ -646,7 +710,7 @@ def _ends_with_token(definition: Definition) -> bool:
         return False
     tree = definition.bodies[0].tree
     inner = list(subtrees_of(tree))
-    if any(node.data in ("nonterminal", "template_usage", "parametric", "block") for node in inner):
+    if any(node.data in ("nonterminal", "template_usage", "parametric", "block", "reference") for node in inner):
         return False
     specials = [node for node in inner if node.data == "special"]
     while tree.data == "expansions" and len(tree.children) == 1 and isinstance(tree.children[0], Tree):
@@ -664,31 +728,14 @@ def _error(places: dict[str, tuple[Source, tuple[int, int]]], reason: str, place
     return source.error(f'the rule "{place}": {reason}', at)
 
 
-def _with_conditions(tree: Node, number: int, source: Source) -> Node:
-    """The body of a rule without the alternatives whose condition does not hold for its number."""
-    children: list[Node | Token] = []
-    for child in tree.children:
-        if isinstance(child, Token):
-            children.append(child)
-            continue
-        inner: Node | Token = child
-        while isinstance(inner, Tree) and inner.data == "alias":
-            inner = inner.children[0]
-        if isinstance(inner, Tree) and inner.data == "conditional":
-            condition = inner.children[1]
-            assert isinstance(condition, Token)
-            if not holds(condition, number, source):
-                continue
-        children.append(_with_conditions(child, number, source))
-    return Tree(tree.data, children)
-
-
 def _has_inner_grammars(definitions: Definitions) -> bool:
     """Whether there is a grammar inside that ignores other things, or nothing."""
     return any(
-        tree.data == "block" and str(tree.children[0]) != "%regex"
+        "reference" in body.contents.kinds
+        or (
+            "block" in body.contents.kinds
+            and any(tree.data == "block" and str(tree.children[0]) != "%regex" for tree in subtrees_of(body.tree))
+        )
         for definition in definitions.by_name.values()
         for body in definition.bodies
-        if "block" in body.contents.kinds
-        for tree in subtrees_of(body.tree)
     )

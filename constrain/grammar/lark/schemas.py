@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from constrain.errors import SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder, MakeStock
 from constrain.grammar.ir import Symbol
@@ -12,8 +14,7 @@ from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source
-from constrain.grammar.structural_tags.reader import read_structural_tag
-from constrain.grammar.structural_tags.writer import WriteLark, Writer
+from constrain.grammar.structural_tags.writer import WriteLark, embed_structural_tag
 
 
 def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> Symbol:
@@ -25,9 +26,14 @@ def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) 
         For a fault in the schema, with its JSON pointer.
     """
     try:
-        return embed_schema(builder, parse(token.block.text), any_space_layout(USUAL_NOTATION))
+        return values_symbol(builder, parse(token.block.text))
     except SchemaError as error:
         raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
+
+
+def values_symbol(builder: EmbeddingBuilder, schema: dict[str, Any] | bool) -> Symbol:
+    """The symbol of the values of a schema; raises SchemaError for a fault in it."""
+    return embed_schema(builder, schema, any_space_layout(USUAL_NOTATION))
 
 
 def tag_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source, write_lark: WriteLark) -> Symbol:
@@ -39,7 +45,7 @@ def tag_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source, wri
         For a fault in the tag, with its JSON pointer.
     """
     try:
-        return Writer(builder, write_lark).write(read_structural_tag(token.block.text))
+        return embed_structural_tag(builder, token.block.text, write_lark)
     except SchemaError as error:
         raise source.error(f"in the structural tag, at {error.pointer}: {error.reason}", token) from None
 

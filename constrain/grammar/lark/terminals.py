@@ -22,6 +22,7 @@ from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.quotation import Quotation
 from constrain.grammar.regex import regex_language
+from constrain.grammar.regex.single_bytes import byte_language
 from constrain.grammar.utf8 import ANY_TEXT
 from constrain.limits import spend
 
@@ -74,6 +75,8 @@ class Terminals:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
         self._ascii_case = definitions.conventions.ascii_case
+        self._json_strings = definitions.conventions.json_strings
+        self._is_bytes = definitions.conventions.is_bytes
         self._parts: dict[str, _Part] = {}
         # By the token's identity; a pattern holds its token.
         self._patterns: dict[int, tuple[Pattern, _Part | None]] = {}
@@ -178,7 +181,8 @@ class Terminals:
             if name is not None:
                 self._joined[name] = text
             try:
-                part = _measured(regex_language(text, ascii_case=self._ascii_case))
+                joined = byte_language(text) if self._is_bytes else regex_language(text, ascii_case=self._ascii_case)
+                part = _measured(joined)
             except GrammarError as error:
                 raise definition.source.error(
                     f'the terminal "{definition.name}" has look-around or anchors, so its parts were joined to one '
@@ -220,7 +224,7 @@ class Terminals:
     def _literal(self, token: Token, source: Source) -> _Part:
         pattern, part = self._pattern(token, source)
         if part is None:
-            part = _measured(pattern_language(pattern, source, ascii_case=self._ascii_case))
+            part = _measured(pattern_language(pattern, source, ascii_case=self._ascii_case, is_bytes=self._is_bytes))
             self._patterns[id(token)] = pattern, part
         return part
 
@@ -228,7 +232,7 @@ class Terminals:
         key = id(token)
         known = self._patterns.get(key)
         if known is None:
-            pattern = read_pattern(token, source)
+            pattern = read_pattern(token, source, is_json=self._json_strings, is_bytes=self._is_bytes)
             warnings = [*pattern.warnings]
             if pattern.is_lazy:
                 warnings.append(
@@ -256,7 +260,8 @@ class Terminals:
 
     def _negate(self, part: _Part, body: Body) -> _Part:
         size, depth = self._checked([part], body)
-        return _Part(r.intersect(ANY_TEXT, r.complement(part.language)), size, depth + 1)
+        other = r.complement(part.language)
+        return _Part(other if self._is_bytes else r.intersect(ANY_TEXT, other), size, depth + 1)
 
     def _repeat(self, part: _Part, low: int, high: int | None, body: Body) -> _Part:
         size, depth = self._checked([part], body, max(low if high is None else high, 1))
@@ -333,7 +338,7 @@ def first_non_terminal(definition: Definition) -> tuple[Source, Node] | None:
     """The first part of a rule that is no terminal, with where it stands."""
     for body in definition.bodies:
         for tree in subtrees_of(body.tree):
-            if tree.data in ("nonterminal", "template_usage", "special", "parametric") or (
+            if tree.data in ("nonterminal", "template_usage", "special", "parametric", "reference") or (
                 tree.data == "block" and str(tree.children[0]) != "%regex"
             ):
                 return body.source, tree

@@ -10,8 +10,16 @@ from constrain.grammar.lark.terminals import terminal_references
 from constrain.grammar.lark.tree import Token, Tree
 
 
-def validate(definitions: Definitions, produced: Collection[str] = ()) -> None:
-    """Check that all names are defined and used as what they are; ``produced`` terminals need only be declared.
+def validate(definitions: Definitions, produced: Collection[str] = (), named: Collection[str] = ()) -> None:
+    """Check that all names are defined and used as what they are.
+
+    Parameters
+    ----------
+    definitions : Definitions
+    produced : collection of str
+        Terminals that need only be declared.
+    named : collection of str
+        The grammars that ``@name`` may refer to.
 
     Raises
     ------
@@ -26,7 +34,7 @@ def validate(definitions: Definitions, produced: Collection[str] = ()) -> None:
             if definition.is_terminal:
                 _check_terminal_body(body, definition.name)
             else:
-                _check_templates(body, definition, definitions, has_numbers)
+                _check_templates(body, definition, definitions, has_numbers, named)
     for body in definitions.ignored:
         ignore = Definition("%ignore", Token("TERMINAL", "%ignore"), True, (), [body], body.source)
         _check_names(body, ignore, definitions, ())
@@ -79,7 +87,9 @@ def _check_terminal_body(body: Body, name: str) -> None:
 _CHECKED = {"template_usage", "reference", "conditional", "parametric"}
 
 
-def _check_templates(body: Body, definition: Definition, definitions: Definitions, has_numbers: bool) -> None:
+def _check_templates(
+    body: Body, definition: Definition, definitions: Definitions, has_numbers: bool, named: Collection[str]
+) -> None:
     for parameter in definition.params:
         if body.scope.resolve(parameter) in definitions.by_name:
             raise body.source.error(
@@ -89,6 +99,8 @@ def _check_templates(body: Body, definition: Definition, definitions: Definition
         return
     for tree in subtrees_of(body.tree):
         _check_rule_part(tree, body, definition, definitions)
+        if tree.data == "reference":
+            _check_reference(tree, body, named)
         if tree.data != "template_usage":
             continue
         name = tree.children[0]
@@ -104,10 +116,15 @@ def _check_templates(body: Body, definition: Definition, definitions: Definition
             raise body.source.error(f'"{token}" {takes}', token)
 
 
+def _check_reference(tree: Node, body: Body, named: Collection[str]) -> None:
+    token = str(tree.children[0])
+    if token[1:] not in named:
+        listed = ", ".join(f"@{name}" for name in list(named)[:8]) + (", ..." if len(named) > 8 else "")
+        raise body.source.error(f"there is no grammar {token} beside this one (there are: {listed or 'none'})", tree)
+
+
 def _check_rule_part(tree: Node, body: Body, definition: Definition, definitions: Definitions) -> None:
     """Check what may stand in some rules and not in others."""
-    if tree.data == "reference":
-        raise body.source.error(f"{tree.children[0]}: grammars given beside this one are not supported", tree)
     if tree.data == "conditional" and not definition.has_number:
         raise body.source.error('%if can stand in a rule with a number only, as in "name::_ :"', tree)
     if tree.data == "parametric":

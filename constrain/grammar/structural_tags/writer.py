@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from collections.abc import Sequence as SequenceOf
 from contextlib import contextmanager
 from itertools import product
+from typing import Any
 
 from constrain.errors import GrammarError, SchemaError
 from constrain.grammar.ebnf import from_ebnf
@@ -23,6 +24,7 @@ from constrain.grammar.free_text import (
     TextsThrough,
     grouped,
     reached,
+    shortest_beginning,
     text_through,
     text_without,
 )
@@ -32,6 +34,7 @@ from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regular import Regular, literal
 from constrain.grammar.structural_tags import formats as f
+from constrain.grammar.structural_tags.reader import read_structural_tag
 from constrain.grammar.structural_tags.schemas import describe_part, write_schema
 from constrain.grammar.tokens import Named, any_tokens, token_set
 
@@ -53,6 +56,11 @@ def grammar_of(format: f.Format, write_lark: WriteLark | None = None) -> Grammar
     builder = EmbeddingBuilder()
     start = Writer(builder, write_lark).write(format)
     return builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
+
+
+def embed_structural_tag(builder: EmbeddingBuilder, tag: Any, write_lark: WriteLark) -> Symbol:
+    """The symbol of the texts of a structural tag, as a part of a longer text; raises SchemaError for a fault in it."""
+    return Writer(builder, write_lark).write(read_structural_tag(tag))
 
 
 class Writer:
@@ -386,8 +394,7 @@ class Writer:
         rests: dict[str, list[Right]] = {}
         for tag in format.tags:
             assert isinstance(tag.begin, str)
-            # The one that comes to its end first.
-            trigger = next((tag.begin[:size] for size in lengths if tag.begin[:size] in known), None)
+            trigger = shortest_beginning(tag.begin, known, lengths)
             if trigger is None:
                 raise SchemaError(f"no trigger is the beginning of {tag.begin!r}", f"{tag.pointer}/begin")
             if trigger not in alive:
@@ -398,11 +405,16 @@ class Writer:
         return self._loop(rules, format.excludes, ends, whole, format.stop_after_first)
 
     def _dispatch(self, format: f.Dispatch) -> Symbol:
-        alive = reached(tuple(pattern for pattern, _ in format.rules))
+        known = frozenset(pattern for pattern, _ in format.rules)
+        lengths = sorted(set(map(len, known)))
         rules: dict[str, list[Right]] = {}
-        for index, (pattern, content) in enumerate(format.rules):
-            rules.setdefault(pattern, []).append((self.write(content),))
-            if pattern not in alive:
+        for pattern, content in format.rules:
+            # Where a pattern begins with another, what is left of it is what may follow that.
+            first = shortest_beginning(pattern, known, lengths) or pattern
+            rules.setdefault(first, []).append((*self._literal(pattern[len(first) :]), self.write(content)))
+        alive = reached(tuple(rules))
+        for index, (pattern, _) in enumerate(format.rules):
+            if (shortest_beginning(pattern, known, lengths) or pattern) not in alive:
                 pointer = f"{format.pointer}/rules/{index}/0"
                 raise SchemaError(f"within {pattern!r} another pattern comes to its end", pointer)
         # The text between its patterns may hold an end of the tag.
