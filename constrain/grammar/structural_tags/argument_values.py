@@ -347,6 +347,8 @@ class ArgumentWriter:
                 body = plain(n.text_of(node))
             else:
                 self.refuse(f"{irregular.text} is supported in JSON only", irregular.pointer)
+        if self._style.quoted:
+            return self._quoted(body)
         is_any = body is ANY_TEXT
         body = self._without_end(body)
         return _within_lines(body) if self._style.string_lines and not is_any else body
@@ -354,6 +356,13 @@ class ArgumentWriter:
     def _without_end(self, body: r.Regular) -> r.Regular:
         """Those strings of a language in which neither the end of a value begins nor what is excluded."""
         return r.intersect(body, r.complement(occurs_in((self._style.mark or self._style.end, *self._excludes))))
+
+    def _quoted(self, body: r.Regular) -> r.Regular:
+        """Those strings as they are where nothing in them needs quotes, and between quotes that they do not hold."""
+        (begin, end), excludes = self._style.quotes, self._excludes
+        bare = r.intersect(body, r.complement(occurs_in((*self._style.quoted, *excludes))))
+        quoted = r.intersect(body, r.complement(occurs_in((end, *excludes))))
+        return r.union(bare, r.concat(r.literal(begin), quoted, r.literal(end)))
 
     def _counted_within_lines(self, low: int, high: int | None) -> r.Regular:
         """As _within_lines, of texts of so many characters.
