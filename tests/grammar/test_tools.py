@@ -199,6 +199,9 @@ WRITTEN["inkling"] = (
 )
 WRITTEN["ernie4.5"] = "".join(f"\n\n<tool_call>\n{call}\n</tool_call>\n" for call in _JSON)
 WRITTEN["step3.5"] = WRITTEN["qwen3_coder"].replace("</tool_call>\n", "</tool_call>")
+WRITTEN["glm4.7"] = WRITTEN["glm4.5"].replace("\n", "")
+WRITTEN["nemotron3"] = WRITTEN["qwen3_coder"]
+WRITTEN["longcat_xml"] = re.sub(r"<(/?)(\w+)>", r"<\1longcat_\2>", WRITTEN["glm4.5"])
 WRITTEN["reka_edge"] = "".join(f"<tool_call>\n{call}\n</tool_call>" for call in _JSON)
 WRITTEN["k2_horizon"] = re.sub(r"<(/?)(\w+)>", r"<\1ifm|\2>", WRITTEN["hy3"].replace("<tool_sep>", ""))
 WRITTEN["minicpm5"] = (
@@ -230,6 +233,8 @@ def calls_of(style: str) -> list[Call]:
         ("minimax_m2", "\n"),
         ("glm4.5", "\n"),
         ("reka_edge", " "),
+        ("apriel", "\n"),
+        ("nemotron3", "\n"),
         ("qwen3", ""),
     ],
 )
@@ -248,7 +253,7 @@ def test_a_turn_without_text_begins_as_its_template_writes_it(style: str, before
         assert not fits(required, turn.replace(text, "\n" + text))
     for wrong in ("\n" + text, "." + text, before):
         assert not fits(compiled(style, tool_choice="required", reasoning=False), wrong)
-    budget = compiled(style, tool_choice="required", reasoning=40)
+    budget = compiled(style, tool_choice="required", reasoning=60)
     assert fits(budget, f"{thoughts.begin}Hm.{thoughts.end}{after}{text}")
     assert fits(budget, text) == (not thoughts.is_open)
 

@@ -425,6 +425,24 @@ def test_strings_of_minicpm5_may_be_sections(written: str, code: str, is_allowed
         assert fits(compiled("minicpm5", [one]), turn) == (is_allowed and holds)
 
 
+def test_calls_with_nothing_between_them() -> None:
+    """GLM 4.5 writes a line end between two calls, GLM 4.7 nothing; where calls are required there is no text."""
+    call = "<tool_call>write<arg_key>code</arg_key><arg_value>x</arg_value></tool_call>"
+    for style, between in (("glm4.5", "\n"), ("glm4.7", ""), ("laguna", ""), ("ling3", "\n")):
+        for other in ("", "\n"):
+            turn = f"<think>hm</think>{call}{other}{call}"
+            assert read(turn, style) == ("hm", "", [Call("write", {"code": "x"})] * 2) or other != between
+            assert fits(compiled(style, tool_choice="required"), turn) == (other == between)
+            assert fits(compiled(style), turn)
+
+
+def test_an_answer_of_muse_glimmer_may_quote_a_call() -> None:
+    quoted = MUSE_CALL.partition("<|message|>")[2]
+    turn = f" to=self<|message|>I {quoted}.<|eom|><|start|>assistant to=user<|message|>So: {quoted}<|eot|>"
+    assert read(turn, "muse_glimmer") == (f"I {quoted}.", f"So: {quoted}", [])
+    assert fits(compiled("muse_glimmer"), turn)
+
+
 def test_step_3_5_writes_calls_one_behind_the_other() -> None:
     call = "<tool_call>\n<function=write>\n<parameter=code>\nx\n</parameter>\n</function>\n</tool_call>"
     turn = f"hm\n</think>\n{call}{call}"

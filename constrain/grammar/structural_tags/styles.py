@@ -165,6 +165,7 @@ STYLES: dict[str, ArgumentStyle] = {
     "glm_xml": _keys_and_values(),
     "hy3_opensource_xml": _keys_and_values(suffix=":opensource"),
     "k2_horizon_xml": _keys_and_values("ifm|"),
+    "longcat_xml": _keys_and_values("longcat_"),
     "solar_xml": ArgumentStyle("<|tool_arg:start|>", "<|tool_arg:value|>", _same(""), "<|tool_arg:end|>"),
     "atem_xml": ArgumentStyle('<atem:parameter name="', '">', _same(""), "</atem:parameter>"),
     # Strings with a sign that XML knows, or of several lines, stand in a section of their own.

@@ -7,14 +7,15 @@ STYLE = ToolStyle(
     forms=((" to=", '<|message|><atem:function_calls>\n<atem:invoke name="{name}">\n'),),
     ends=("</atem:invoke>\n</atem:function_calls>",),
     arguments="atem_xml",
-    trigger="<atem:function_calls>",
+    # An answer may quote a call.
+    trigger="<|message|><atem:function_calls>",
     reasoning=Reasoning(" to=self<|message|>", "<|eom|>", "<|start|>assistant"),
     text=(" to=user<|message|>", "<|eot|>"),
     preamble=(" to=user<|message|>", "<|eom|>"),
     separator="<|start|>assistant",
     further="<|eom|>",
     end="<|eot|>",
-    also_read=(('<atem:function_calls>\n<atem:invoke name="', '">\n'),),
+    also_read=(('<|message|><atem:function_calls>\n<atem:invoke name="', '">\n'),),
     excludes=("<|start|>", "<|message|>", "<|eom|>", "<|eot|>"),
     notes="Muse Glimmer; the prompt ends with <|start|>assistant",
 )
