@@ -428,7 +428,7 @@ def test_strings_of_minicpm5_may_be_sections(written: str, code: str, is_allowed
 def test_calls_with_nothing_between_them() -> None:
     """GLM 4.5 writes a line end between two calls, GLM 4.7 nothing; where calls are required there is no text."""
     call = "<tool_call>write<arg_key>code</arg_key><arg_value>x</arg_value></tool_call>"
-    for style, between in (("glm4.5", "\n"), ("glm4.7", ""), ("laguna", ""), ("ling3", "\n")):
+    for style, between in (("glm4.5", "\n"), ("glm4.7", ""), ("laguna_s", ""), ("laguna_xs", "\n"), ("ling3", "\n")):
         for other in ("", "\n"):
             turn = f"<think>hm</think>{call}{other}{call}"
             assert read(turn, style) == ("hm", "", [Call("write", {"code": "x"})] * 2) or other != between
@@ -441,6 +441,14 @@ def test_an_answer_of_muse_glimmer_may_quote_a_call() -> None:
     turn = f" to=self<|message|>I {quoted}.<|eom|><|start|>assistant to=user<|message|>So: {quoted}<|eot|>"
     assert read(turn, "muse_glimmer") == (f"I {quoted}.", f"So: {quoted}", [])
     assert fits(compiled("muse_glimmer"), turn)
+
+
+def test_firefunction_writes_a_blank_before_calls() -> None:
+    call = 'functools[{"name": "write", "arguments": {"code": "x"}}]'
+    for turn in (call, f" {call}"):
+        assert read(turn, "firefunction") == ("", "", [Call("write", {"code": "x"})])
+        assert fits(compiled("firefunction", tool_choice="required"), turn)
+    assert not fits(compiled("firefunction", tool_choice="required"), f"  {call}")
 
 
 def test_step_3_5_writes_calls_one_behind_the_other() -> None:

@@ -11,5 +11,5 @@ STYLE = replace(
     before_calls="",
     separator="",
     reasoning=Reasoning("<think>", "</think>", is_open=True),
-    notes="GLM 4.7 and 5, Laguna, Spark 2.5",
+    notes="GLM 4.7 and 5, Laguna S, Spark 2.5",
 )
