@@ -53,7 +53,7 @@ def from_tools(
     names = _names_of_tokens(special_tokens, chosen, found)
     try:
         with paused_collection():
-            writer = _Turn(chosen, property_order == "any", closed)
+            writer = _Turn(chosen, property_order == "any", closed, names)
             # A budget of thoughts is one of the first.
             turn = writer.format(found, tool_choice, parallel, bool(reasoning), repeats=not has_budget)
             region = writer.thoughts_first(reasoning, turn) if has_budget else None
@@ -145,8 +145,9 @@ def _plain_choice(tool_choice: Any) -> Any:
 class _Turn:
     """Writes a turn as a structural tag."""
 
-    def __init__(self, style: ToolStyle, any_order: bool, closed: bool) -> None:
+    def __init__(self, style: ToolStyle, any_order: bool, closed: bool, tokens: tuple[str, ...]) -> None:
         self._style = style
+        self._tokens = tokens
         self._any_order = any_order
         self._closed = closed
         thoughts = style.reasoning
@@ -358,11 +359,13 @@ class _Turn:
         return (*thoughts, style.preamble[0], style.text[0])
 
     def _parameters(self, tool: Tool) -> Any:
-        """The schema of the arguments of a tool: it names all of them in a style that can write no others."""
+        """The schema of the arguments of a tool: it names all of them where no others can be written."""
         arguments, schema = ARGUMENT_STYLES.get(self._style.arguments), tool.parameters
-        if self._closed and arguments is not None and arguments.after_end and isinstance(schema, dict):
-            return {**schema, "properties": {}} if set(schema) <= _SAYS_NOTHING else schema
-        return schema
+        if not self._closed or arguments is None or not isinstance(schema, dict) or not set(schema) <= _SAYS_NOTHING:
+            return schema
+        around = arguments.before_key + arguments.after_key
+        is_limited = bool(arguments.after_end) or any(token in around for token in self._tokens)
+        return {**schema, "properties": {}} if is_limited else schema
 
 
 def _beginnings(body: f.Format) -> list[str] | None:
