@@ -204,6 +204,9 @@ WRITTEN["nemotron3"] = WRITTEN["qwen3_coder"]
 WRITTEN["longcat_xml"] = re.sub(r"<(/?)(\w+)>", r"<\1longcat_\2>", WRITTEN["glm4.5"])
 WRITTEN["reka_edge"] = "".join(f"<tool_call>\n{call}\n</tool_call>" for call in _JSON)
 WRITTEN["k2_horizon"] = re.sub(r"<(/?)(\w+)>", r"<\1ifm|\2>", WRITTEN["hy3"].replace("<tool_sep>", ""))
+WRITTEN["k2_horizon_json"] = "<ifm|tool_calls>\n{}\n</ifm|tool_calls>".format(
+    "\n".join(f"<ifm|tool_call>{call}</ifm|tool_call>" for call in _JSON)
+)
 WRITTEN["minicpm5"] = (
     '<function name="get_weather"><param name="city">Paris</param><param name="days">3</param></function>\n'
     '<function name="get_time"><param name="zone">UTC</param></function>'

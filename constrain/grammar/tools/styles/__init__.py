@@ -41,6 +41,7 @@ from constrain.grammar.tools.styles import (
     internlm2,
     jamba,
     k2_horizon,
+    k2_horizon_json,
     kimi_k2,
     kimi_k3,
     lfm2,
@@ -145,6 +146,7 @@ _MODULES = (
     glm4_7,
     nemotron3,
     longcat_xml,
+    k2_horizon_json,
 )
 
 STYLES: dict[str, ToolStyle] = {module.STYLE.name: module.STYLE for module in _MODULES}
