@@ -413,7 +413,7 @@ class Grammar:
         LimitError
             If reading it takes too long, or makes too much.
         """
-        from constrain.grammar.structural_tags import from_structural_tag
+        from constrain.grammar.structural_tags.front_end import from_structural_tag
 
         with _reading(time_limit):
             return cls(from_structural_tag(tag), _structural_tag_key(tag))

@@ -8,10 +8,10 @@ what comes out of :func:`encode` is only ever well-formed UTF-8 (Unicode Standar
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from constrain.grammar.regular import ByteSet, Literal, Regular, byte_range, concat, repeat, union
+from constrain.grammar.regular import ByteSet, Literal, Regular, concat, repeat, union
 from constrain.limits import spend
 
 CodePoints = tuple[tuple[int, int], ...]
@@ -19,7 +19,6 @@ CodePoints = tuple[tuple[int, int], ...]
 LAST = 0x10FFFF
 ALL: CodePoints = ((0, LAST),)
 SURROGATES: CodePoints = ((0xD800, 0xDFFF),)
-_MANY_TIMES = 8
 
 
 def normalize(ranges: Iterable[tuple[int, int]]) -> CodePoints:
@@ -51,7 +50,8 @@ def negate(points: CodePoints) -> CodePoints:
 
 def holds(points: CodePoints, point: int) -> bool:
     """Whether a code point is in a set."""
-    return any(first <= point <= last for first, last in points)
+    at = bisect_right(points, (point, LAST)) - 1
+    return at >= 0 and point <= points[at][1]
 
 
 def common(left: CodePoints, right: CodePoints) -> CodePoints:
@@ -59,81 +59,109 @@ def common(left: CodePoints, right: CodePoints) -> CodePoints:
     if len(left) > len(right):
         left, right = right, left
     out: list[tuple[int, int]] = []
-    i = j = 0
-    many = len(right) > _MANY_TIMES * len(left)
-    while i < len(left) and j < len(right):
-        # Without calls of min() and max(): classes of letters have hundreds of ranges.
-        begin, end = left[i]
-        first, last = right[j]
-        if many and last < begin:
-            # Ranges that end before this one begins are leapt over.
-            j = max(bisect_right(right, (begin, LAST)) - 1, j + 1)
-            if j == len(right):
-                break
-            first, last = right[j]
-        if begin > first:
-            first = begin
-        if end < last:
-            last = end
-            i += 1
-        else:
-            j += 1
-        if first <= last:
-            out.append((first, last))
+    for begin, end in left:
+        # Classes of letters have hundreds of ranges: those that lie within this one are taken together.
+        part = right[max(bisect_right(right, (begin, LAST)) - 1, 0) : bisect_right(right, (end, LAST))]
+        if part and part[0][1] < begin:
+            part = part[1:]
+        if part:
+            at = len(out)
+            out += part
+            out[at] = (max(part[0][0], begin), part[0][1])
+            out[-1] = (out[-1][0], min(part[-1][1], end))
     return tuple(out)
 
 
 @lru_cache(maxsize=1024)
 def encode(points: CodePoints) -> Regular:
     """The UTF-8 encodings of the code points in ``points``, without surrogates."""
-    pieces: list[Regular] = []
     spend(10 * len(points))
-    for first, last in common(points, negate(SURROGATES)):
-        for low, high in ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, LAST)):
-            begin, end = max(first, low), min(last, high)
-            if begin <= end:
-                pieces.append(_sequences(chr(begin).encode(), chr(end).encode()))
-    return union(*_merge_single_bytes(pieces))
+    single = 0
+    sequences: list[Regular] = []
+    for begin, end, tails, mark in _LENGTHS:
+        part = common(points, ((begin, end),)) if end != 0xFFFF else common(points, _THREE_BYTES)
+        if not part:
+            continue
+        if not tails:
+            single = bits_of(part)
+            continue
+        for rest, leads in by_first_digit(part, 64**tails).items():
+            sequences.append(concat(_byte_set(leads << mark), in_digits(rest, tails, 64, _continuation)))
+    return union(*([_byte_set(single)] if single else []), *sequences)
 
 
-def _sequences(first: bytes, last: bytes) -> Regular:
-    """All sequences between two encodings of the same length, both included."""
-    if len(first) == 1:
-        return byte_range(first[0], last[0])
-    tails = len(first) - 1
-    lowest, highest = b"\x80" * tails, b"\xbf" * tails
-    if first[0] == last[0]:
-        return concat(byte_range(first[0], first[0]), _sequences(first[1:], last[1:]))
-    parts: list[Regular] = []
-    begin, end = first[0], last[0]
-    if first[1:] != lowest:
-        parts.append(concat(byte_range(begin, begin), _sequences(first[1:], highest)))
-        begin += 1
-    after = None
-    if last[1:] != highest:
-        after = concat(byte_range(end, end), _sequences(lowest, last[1:]))
-        end -= 1
-    if begin <= end:
-        parts.append(concat(byte_range(begin, end), _sequences(lowest, highest)))
-    if after is not None:
-        parts.append(after)
-    return union(*parts)
+# Of each length the first and the last code point, the bytes behind the first, and the first byte of 0.
+_LENGTHS = ((0, 0x7F, 0, 0), (0x80, 0x7FF, 1, 0xC0), (0x800, 0xFFFF, 2, 0xE0), (0x10000, LAST, 3, 0xF0))
+_THREE_BYTES: CodePoints = ((0x800, 0xD7FF), (0xE000, 0xFFFF))
 
 
-def _merge_single_bytes(pieces: list[Regular]) -> list[Regular]:
-    """Join all one-byte pieces into one set."""
+def _continuation(values: int) -> Regular:
+    return _byte_set(values << 0x80)
+
+
+def _byte_set(bits: int) -> Regular:
+    """One byte of those whose bits are set."""
+    return ByteSet(bits) if bits & (bits - 1) else Literal(bytes((bits.bit_length() - 1,)))
+
+
+# -- digits ---------------------------------------------------------------------------------------
+
+
+def bits_of(numbers: CodePoints) -> int:
+    """An integer in which the bit of each number is set."""
     bits = 0
-    rest: list[Regular] = []
-    for piece in pieces:
-        if isinstance(piece, ByteSet):
-            bits |= piece.bits
-        elif isinstance(piece, Literal) and len(piece.data) == 1:
-            bits |= 1 << piece.data[0]
-        else:
-            rest.append(piece)
-    if bits.bit_count() == 1:
-        return [Literal(bytes((bits.bit_length() - 1,))), *rest]
-    return [ByteSet(bits), *rest] if bits else rest
+    for first, last in numbers:
+        bits |= (2 << last) - (1 << first)
+    return bits
+
+
+def ranges_of(bits: int) -> CodePoints:
+    """The numbers whose bits are set."""
+    ranges = []
+    begin = 0
+    while bits:
+        skipped = (bits & -bits).bit_length() - 1
+        bits >>= skipped
+        length = (~bits & -~bits).bit_length() - 1
+        ranges.append((begin + skipped, begin + skipped + length - 1))
+        begin += skipped + length
+        bits >>= length
+    return tuple(ranges)
+
+
+def by_first_digit(numbers: CodePoints, unit: int) -> dict[CodePoints, int]:
+    """What may follow a first digit, which counts ``unit``, and for each the digits that it may follow, as bits."""
+    rests: dict[int, list[tuple[int, int]]] = {}
+    for first, last in numbers:
+        digit, low = divmod(first, unit)
+        end = last // unit
+        for between in range(digit, end):
+            rests.setdefault(between, []).append((low, unit - 1))
+            low = 0
+        rests.setdefault(end, []).append((low, last - end * unit))
+    digits: dict[CodePoints, int] = {}
+    for digit, ranges in rests.items():
+        rest = tuple(ranges)
+        digits[rest] = digits.get(rest, 0) | 1 << digit
+    return digits
+
+
+@lru_cache(maxsize=1 << 14)
+def in_digits(numbers: CodePoints, count: int, radix: int, spell: Callable[[int], Regular]) -> Regular:
+    """The numbers of a set, all below ``radix ** count``, in so many digits.
+
+    ``spell`` says how one digit is written of those whose bits are set.  Sets of characters mostly differ in a few
+    blocks of Unicode: what they have in common is made once.
+    """
+    if count == 1:
+        return spell(bits_of(numbers))
+    unit = radix ** (count - 1)
+    return union(
+        *(
+            concat(spell(digits), in_digits(rest, count - 1, radix, spell))
+            for rest, digits in by_first_digit(numbers, unit).items()
+        )
+    )
 
 
 ANY_CHAR: Regular = encode(ALL)

@@ -3,7 +3,9 @@
 import sys
 from typing import Any
 
+import pytest
 from finite_texts import verdicts
+from processor_time import processor_time
 
 import constrain
 from constrain.grammar.json_schema.normal.intersect import are_apart, intersect_nodes
@@ -85,3 +87,39 @@ def test_each_two_branches_of_many_cost_no_combination() -> None:
     assert verdicts({"oneOf": branches}, *texts) == [True, False, True, False]
     events = [{"anyOf": [branch, {**branch, "required": ["kind"]}]} for branch in branches[:120]]
     assert verdicts({"oneOf": events}, '{"kind": "R3"}', '{"kind": "R3", "more": "abcd"}', "1") == [True, False, False]
+
+
+def test_what_tells_many_branches_apart_may_be_required_beside_them_only() -> None:
+    members = [{f"p{index}": {"type": "string"}, "size": {"type": "integer", "maximum": index}} for index in range(40)]
+    kinds: list[dict[str, Any]] = [
+        {
+            "properties": {
+                "type": {"enum": [f"K{index}"]},
+                "of": {"type": "object", "properties": own, "required": [*own]},
+            }
+        }
+        for index, own in enumerate(members)
+    ]
+    # What is of this kind, and of no other one, has as many alternatives as there are sets of kinds.
+    kinds.append({"properties": {"type": {"enum": ["any"]}, "of": {"type": "object"}}})
+    named = {"properties": {"name": {"type": "string"}}}
+    schema = {"type": "object", "required": ["type", "of"], "allOf": [named, {"oneOf": kinds}]}
+    texts = ['{"name": "a", "type": "K7", "of": {"p7": "", "size": 7}}', '{"type": "K7", "of": {"p8": ""}}', "{}"]
+    assert verdicts(schema, *texts) == [True, False, False]
+    evaluated = schema | {"unevaluatedProperties": False}
+    assert verdicts(evaluated, *texts[:1], '{"type": "K7", "of": {"p7": ""}, "x": 1}') == [True, False]
+
+
+def test_choices_of_the_same_choices_are_worked_out_once_each() -> None:
+    # As many ways lead to the last ones as there are sets of levels; all of a kind are taken twice, so nothing is left.
+    levels = 24
+    choices: dict[str, Any] = {
+        f"{level}{kind}": {"oneOf": [{"$ref": f"#/$defs/{level + 1}a"}, {"$ref": f"#/$defs/{level + 1}b"}]}
+        for level in range(levels)
+        for kind in "ab"
+    }
+    last = {f"{levels}{kind}": {"properties": {"is": {"const": kind}}, "required": ["is"]} for kind in "ab"}
+    for where in ({"oneOf": [{"$ref": "#/$defs/0a"}]}, {"allOf": [{"properties": {}}, {"$ref": "#/$defs/0a"}]}):
+        with processor_time() as spent, pytest.raises(constrain.SchemaError, match="nothing is valid"):
+            constrain.Grammar.from_json_schema({"type": "object", "$defs": {**choices, **last}, **where})
+        assert spent.seconds < 2

@@ -96,3 +96,35 @@ def test_a_pattern_beside_the_format_is_alive_in_few_steps() -> None:
     assert takes(both, "/[a-z]/")
     assert not takes(both, "/[a-z]")
     assert not takes(both, "/[z-a]/")
+
+
+REGEX = {"type": "string", "format": "regex"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts"),
+    [
+        ({"type": "string", "not": REGEX}, {'"a"': False, '"*a"': True, '")"': True, '""': False}),
+        # Of texts that may or may not be regular expressions neither alternative may take too much.
+        ({"not": {"not": REGEX}}, {'"a"': True, '"*a"': False, '"("': False, "1": False}),
+        ({"not": {"anyOf": [REGEX, {"type": "string", "minLength": 3}]}}, {'"+a"': True, '"+aa"': False, '"a"': False}),
+        ({"not": {"allOf": [REGEX, {"minLength": 2, "maxLength": 3, "pattern": "b"}]}}, {'"ab"': False, '"+b"': True}),
+        ({"enum": ["(", "a", "*"], "not": REGEX}, {'"("': True, '"a"': False, '"*"': True}),
+        ({"oneOf": [{"enum": ["(", "a"]}, {"type": "string", "not": REGEX}]}, {'"("': False, '"a"': True, '"+"': True}),
+        (
+            {"type": ["string", "object"], "not": {"not": REGEX, "unevaluatedProperties": False}},
+            {'"a"': True, '"*"': False, '"("': False, "{}": False, '{"a": 1}': True},
+        ),
+        # A schema of schemas as one of several kinds of objects (AsyncAPI's).
+        (
+            {"oneOf": [{"type": "object", "properties": {"pattern": REGEX}}, {"type": "object", "required": ["$ref"]}]},
+            {'{"pattern": "a"}': True, '{"$ref": "x"}': False, '{"pattern": 1, "$ref": "x"}': True}
+            | {'{"pattern": "a", "$ref": "x"}': False, '{"pattern": "*", "$ref": "x"}': True, '{"pattern": 1}': False},
+        ),
+    ],
+)
+def test_what_is_no_regular_expression(schema: dict[str, object], texts: dict[str, bool]) -> None:
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, BYTES)
+    for text, expected in texts.items():
+        matcher = constrain.Matcher(compiled)
+        assert (matcher.accept_bytes(text.encode()) and matcher.is_accepting()) == expected, text

@@ -634,6 +634,94 @@ def test_json_within_a_style_holds_no_end_of_a_value_as_it_is(item: Any, written
         assert fits(grammar, f"<parameter=a>[{written.format(escaped)}]</parameter>")
 
 
+@pytest.mark.parametrize("any_order", [False, True])
+def test_the_style_gemma_is_json_with_bare_names_and_marks_around_strings(any_order: bool) -> None:
+    properties = {"a": {"type": "string"}, "b c": {"type": "array", "items": {"type": "number"}}, "o": {}}
+    schema = {"properties": properties, "required": ["a"], "additionalProperties": {"type": "boolean"}}
+    tag = {"type": "json_schema", "json_schema": schema, "style": "gemma", "any_order": any_order}
+    grammar = compiled({**tag, "max_whitespace_cnt": 1})
+    text = '<|"|>x "y"\\\n<|"|>'
+    signs = [
+        "{",
+        "a",
+        ":",
+        text,
+        ",",
+        "b c",
+        ":",
+        "[",
+        "1",
+        ",",
+        "2.5",
+        "]",
+        ",",
+        "o",
+        ":",
+        "{",
+        "k",
+        ":",
+        "[",
+        "]",
+        "}",
+    ]
+    signs += [",", "more", ":", "true", "}"]
+    assert fits(grammar, "".join(signs))
+    assert fits(grammar, "\n".join(signs))
+    for place in range(1, len(signs)):
+        assert not fits(grammar, "".join(signs[:place]) + "  " + "".join(signs[place:])), place
+    assert not fits(grammar, "".join(signs) + " ")
+    members = [f"a:{text}", "b c:[]", "o:null", "more:false"]
+    for order in itertools.permutations(members):
+        assert fits(grammar, "{" + ",".join(order) + "}") == (any_order or list(order) == members)
+    for wrong in ("{}", "{b c:[]}", '{"a":' + text + "}", "{a:x}", f"{{a:{text},a:{text}}}", f"{{a:{text},more:1}}"):
+        assert not fits(grammar, wrong), wrong
+    # A name that the schema does not say is an identifier.
+    assert not fits(grammar, f"{{a:{text},d-e:true}}")
+
+
+def test_the_style_gemma_writes_any_value() -> None:
+    for schema, texts in (
+        ({"type": ["string", "integer"]}, {'<|"|>a<|"|>': True, "3": True, "null": False, "{}": False}),
+        (
+            {"type": "array", "items": {"enum": ["q", 1, None]}},
+            {'[<|"|>q<|"|>,1, null]': True, "[q]": False, "[ ]": True},
+        ),
+        (True, {"{}": True, "{ }": True, "[]": True, '{a:[{b:<|"|><|"|>}]}': True, '{"a":1}': False}),
+    ):
+        grammar = compiled({"type": "json_schema", "json_schema": schema, "style": "gemma"})
+        for text, expected in texts.items():
+            assert fits(grammar, text) == expected, text
+    with pytest.raises(constrain.SchemaError, match="nothing is valid"):
+        compiled({"type": "json_schema", "json_schema": False, "style": "gemma"})
+
+
+def test_grammars_in_the_notation_of_lark() -> None:
+    text = 'start: x ("," x)* call?\nx: "k"i\ncall: %json {"items": {"type": "integer"}, "uniqueItems": true, "type": "array"}\n%ignore " "'
+    grammar = compiled({"type": "tag", "begin": "<", "content": _lark(text), "end": ">"})
+    for written in ("<k>", "<K , k>", "<k [1, 2]>", "<k >"):
+        assert fits(grammar, written), written
+    # XGrammar's conventions: nothing is ignored at the beginning, and letters are those of ASCII.
+    for written in ("< k>", "<\u212a>", "<k [1, 1]>", "<k"):
+        assert not fits(grammar, written), written
+    lazy = compiled(
+        {"type": "sequence", "elements": [_lark('start: a\na[lazy]: /.*/ "e"'), {"type": "regex", "pattern": "e?"}]}
+    )
+    assert [fits(lazy, written) for written in ("xe", "xee", "xexe", "x")] == [True, True, False, False]
+    # A tag in a grammar in a tag.
+    inner = json.dumps({"type": "structural_tag", "format": _lark('start: "a"+')})
+    assert fits(compiled(_lark(f"start: %structural_tag {inner}")), "aa")
+    for text, reason in (('root: "a"', 'start rule "start"'), ("start: b", "b"), ('start: "a', "line 1, column 8")):
+        with pytest.raises(constrain.SchemaError, match=reason) as caught:
+            compiled(_lark(text))
+        assert caught.value.pointer == "#/grammar"
+    with pytest.raises(constrain.SchemaError, match="ebnf or lark"):
+        compiled({"type": "grammar", "grammar": "", "syntax": "gbnf"})
+
+
+def _lark(text: str) -> dict[str, str]:
+    return {"type": "grammar", "grammar": text, "syntax": "lark"}
+
+
 @pytest.mark.parametrize("style", ["cohere_xml", "minimax_m3_xml"])
 def test_white_space_in_arrays_and_objects_of_a_style_stands_everywhere_and_is_counted(style: str) -> None:
     items = {"type": "array", "items": {"type": "string", "maxLength": 1}}

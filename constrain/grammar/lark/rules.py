@@ -129,15 +129,7 @@ def from_lark(
     if indenting is not None and lexing == "any":
         raise source.error('indenter is for lexing="longest" or "longest-basic", not "any"')
     validate(definitions, () if indenting is None else (indenting.indent, indenting.dedent))
-    if (definition := definitions.by_name.get(start)) is None:
-        known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
-        listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-        raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
-    if definition.params:
-        raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
-    if definition.has_number:
-        reason = f'the start rule "{start}" has a number, and nothing says which'
-        raise definition.source.error(reason, definition.token)
+    definition = _start_of(definitions, start, source)
     if lexing != "any":
         if narrow:
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
@@ -165,6 +157,30 @@ def from_lark(
     builder = EmbeddingBuilder()
     compiler = _Compiler(definitions, builder, _Shared(conventions), hooks=narrow or {})
     return compiler.finish(compiler.compile(start))
+
+
+def write_lark(builder: EmbeddingBuilder, text: str) -> Symbol:
+    """The start of a grammar by XGrammar's conventions that is a part of another one.  Raises GrammarError."""
+    source, shared = Source("", None, None), _Shared(Conventions(ascii_case=True, ignores_first=False))
+    definitions = collect(text, source, shared.conventions)
+    validate(definitions)
+    _start_of(definitions, "start", source)
+    compiler = _Compiler(definitions, builder, shared, is_inner=True)
+    return separate(builder, compiler.compile("start"), shared.ending, compiler.is_closed)
+
+
+def _start_of(definitions: Definitions, start: str, source: Source) -> Definition:
+    definition = definitions.by_name.get(start)
+    if definition is None:
+        known = [name for name, found in definitions.by_name.items() if not found.is_terminal and "." not in name]
+        listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
+    if definition.params:
+        raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
+    if definition.has_number:
+        reason = f'the start rule "{start}" has a number, and nothing says which'
+        raise definition.source.error(reason, definition.token)
+    return definition
 
 
 @dataclass
@@ -263,7 +279,7 @@ class _Compiler:
 
     def finish(self, start: Symbol) -> GrammarIR:
         """The whole grammar."""
-        start = separate(self._builder, start, self._shared.ending, self._is_closed)
+        start = separate(self._builder, start, self._shared.ending, self.is_closed)
         if self._hooks:
             start = self._narrow(start)
         ignored = () if self._writes_skips else dict.fromkeys(self._ignored)
@@ -289,7 +305,7 @@ class _Compiler:
         self._builder.makes_lexemes = True
         return start
 
-    def _is_closed(self, symbol: Symbol) -> bool:
+    def is_closed(self, symbol: Symbol) -> bool:
         """Which symbols are what they are, whatever stands beside them."""
         return symbol in self._shared.closed or self._builder.is_token(symbol)
 
@@ -575,8 +591,10 @@ class _Compiler:
         # Only here the front-ends of JSON Schema and structural tags are needed, which are larger than this one.
         from constrain.grammar.lark.schemas import schema_symbol, tag_symbol
 
-        write = schema_symbol if token.block.kind == "json" else tag_symbol
-        symbol = write(self._builder, token, source)
+        if token.block.kind == "json":
+            symbol = schema_symbol(self._builder, token, source)
+        else:
+            symbol = tag_symbol(self._builder, token, source, write_lark)
         self._shared.closed.add(symbol)
         return symbol
 

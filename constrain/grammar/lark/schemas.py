@@ -13,7 +13,7 @@ from constrain.grammar.json_schema.lexical.prelude import stock_for
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source
 from constrain.grammar.structural_tags.reader import read_structural_tag
-from constrain.grammar.structural_tags.writer import Writer
+from constrain.grammar.structural_tags.writer import WriteLark, Writer
 
 
 def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> Symbol:
@@ -30,8 +30,8 @@ def schema_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) 
         raise source.error(f"in the schema, at {error.pointer}: {error.reason}", token) from None
 
 
-def tag_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> Symbol:
-    """The symbol of the texts of the structural tag in a block.
+def tag_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source, write_lark: WriteLark) -> Symbol:
+    """The symbol of the texts of the structural tag in a block, which may have grammars of Lark inside in turn.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def tag_symbol(builder: EmbeddingBuilder, token: BlockToken, source: Source) -> 
         For a fault in the tag, with its JSON pointer.
     """
     try:
-        return Writer(builder).write(read_structural_tag(token.block.text))
+        return Writer(builder, write_lark).write(read_structural_tag(token.block.text))
     except SchemaError as error:
         raise source.error(f"in the structural tag, at {error.pointer}: {error.reason}", token) from None
 

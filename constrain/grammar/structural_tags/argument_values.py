@@ -120,11 +120,16 @@ class ArgumentLayout(Layout):
         self._before = r.concat(space, r.literal(style.before_key))
         head, mark, tail = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
         self._after = r.concat(r.literal(head), space, r.literal(mark + tail)) if mark else r.literal(head)
+        comma = r.literal(style.separator)
+        if style.like_json:
+            # What stands behind a brace is the container's.
+            self._before = r.EPSILON
+            self._after, comma = r.concat(space, self._after, space), r.concat(space, comma, space)
         self._head = head.encode()
         before_names = (style.openings["object"], style.separator) if style.separator else (style.before_key,)
         self._before_names = tuple(mark.encode() for mark in before_names)
         self._clean = None if not excludes else r.complement(occurs_in(excludes))
-        super().__init__(r.EPSILON, r.literal(style.separator), r.EPSILON, USUAL_NOTATION)
+        super().__init__(r.EPSILON, comma, r.EPSILON, USUAL_NOTATION)
         self.open_object = self.close_object = self.open_array = self.close_array = r.EPSILON
 
     @property
@@ -140,7 +145,10 @@ class ArgumentLayout(Layout):
 
     def _key_at_end(self, data: bytes) -> str | None:
         begin = max(data.rfind(mark) + len(mark) if mark in data else -1 for mark in self._before_names)
-        return None if begin < 0 else self._names.read(data[begin : data.index(self._head, begin)].decode())
+        if begin < 0:
+            return None
+        # White space around a name is no part of it, where there may be some.
+        return self._names.read(data[begin : data.index(self._head, begin)].decode().strip(" \t\n\r"))
 
 
 class ArgumentWriter:
@@ -172,30 +180,35 @@ class ArgumentWriter:
         self._writer = writer
         self._style_name, self._style = style_name, STYLES[style_name]
         style = self._style
+        # White space around values; with a separator it is that around the separator, if there is any.
         self._space = r.EPSILON if style.separator else space
         self._excludes = excludes
         self.builder: GrammarBuilder = writer.builder
         self.any_order = writer.any_order
         self.told_apart = writer.told_apart
-        self.layout: Layout = layout_of(style_name, self._space, excludes)
+        between = r.EPSILON if style.separator and not style.like_json else space
+        self.layout: Layout = layout_of(style_name, between, excludes)
         self._values: dict[tuple[Handle, str], Symbol | None] = {}
         self._containers: dict[n.Node, Symbol] = {}
         self._why_nothing: dict[Handle, n.Conflict] = {}
         self._prefix = ""
         self._tokens = re.compile("|".join(map(re.escape, tokens))) if tokens else None
-        self._gap = () if style.separator else (self.builder.lexeme(space, "white space"),)
+        self._gap = () if between == r.EPSILON else (self.builder.lexeme(between, "white space"),)
         self._has_tokens_at_names = self._holds_token(style.before_key) or self._holds_token(style.after_key)
         self._keys: dict[str, Symbol] = {}
 
     def write_root(self) -> Symbol:
         """The symbol of the arguments: of the members of the document's root, which must be an object, or all of it."""
         start = self.builder.nonterminal("#")
-        for node in objects_of_root(self._writer):
+        for node in _values_of_root(self._writer) if self._style.like_json else objects_of_root(self._writer):
             if self._style.separator:
                 right = self._value_of_node(node)
-                assert not isinstance(right, n.Conflict)
-                self.builder.add(start, right)
+                if isinstance(right, n.Conflict):
+                    self._writer.note_dead(start, right)
+                else:
+                    self.builder.add(start, right)
                 continue
+            assert isinstance(node, n.ObjectNode)
             self._check_names(node)
             self._write(start, node)
         self._writer.write_queued()
@@ -211,7 +224,7 @@ class ArgumentWriter:
             self.refuse("members that the schema does not name are not supported in this style", node.pointer)
 
     def _write(self, symbol: Symbol, node: n.ArrayNode | n.ObjectNode) -> None:
-        """Write what stands in an array or object, with white space behind it."""
+        """Write what stands in an array or object, with white space behind it, and before it if that is of no part."""
         prefix = self._prefix
         if isinstance(node, n.ArrayNode):
             self._prefix = self._style.before_item
@@ -223,8 +236,10 @@ class ArgumentWriter:
         if isinstance(tails, n.Conflict):
             self._writer.note_dead(symbol, tails)
             return
+        nothing = (), (self.builder.lexeme(r.EPSILON),)
         for tail in tails:
-            self.builder.add(symbol, (*tail, *self._gap))
+            before = self._gap if self._style.like_json and tail not in nothing else ()
+            self.builder.add(symbol, (*before, *tail, *self._gap))
 
     def _with_writable_names(self, node: n.ObjectNode) -> n.ObjectNode:
         """An object without the names that patterns allow and the style cannot write: they are no keys to count on."""
@@ -450,6 +465,14 @@ def objects_of_root(writer: RuleWriter) -> list[n.ObjectNode]:
         reason = "it allows no object" if conflict is None else f"nothing is valid for it: {conflict.reason}"
         raise SchemaError(f"arguments are the members of an object: {reason}", "#")
     return objects
+
+
+def _values_of_root(writer: RuleWriter) -> tuple[n.Node, ...]:
+    """The alternatives of a schema.  Raises SchemaError if there are none."""
+    normal = writer.root()
+    if normal.conflict is not None and not normal.nodes:
+        raise SchemaError(f"nothing is valid for it: {normal.conflict.reason}", normal.conflict.pointer)
+    return normal.nodes
 
 
 def _within_lines(body: r.Regular) -> r.Regular:

@@ -55,9 +55,10 @@ class AnyText(Format):
 
 @dataclass(frozen=True)
 class GrammarText(Format):
-    """Texts of a grammar in EBNF, whose start is ``root``."""
+    """Texts of a grammar in EBNF, whose start is ``root``, or in Lark's notation, whose start is ``start``."""
 
     grammar: str
+    syntax: str = "ebnf"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 from constrain.collection import paused_collection
 from constrain.errors import SchemaError
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.lark.rules import write_lark
 from constrain.grammar.structural_tags.reader import read_structural_tag
 from constrain.grammar.structural_tags.writer import grammar_of
 
@@ -17,7 +18,7 @@ def from_structural_tag(tag: Any) -> GrammarIR:
     Parameters
     ----------
     tag : str, bytes, dict or pydantic model
-        As for XGrammar 0.2.8, ``{"type": "structural_tag", "format": ...}``; a format alone; or the older form with
+        As for XGrammar 0.2.9, ``{"type": "structural_tag", "format": ...}``; a format alone; or the older form with
         ``structures`` and ``triggers``.  Objects of a schema that name their members have no others, unless the schema
         says so, which is XGrammar's convention.
 
@@ -30,6 +31,6 @@ def from_structural_tag(tag: Any) -> GrammarIR:
     """
     try:
         with paused_collection():
-            return grammar_of(read_structural_tag(tag))
+            return grammar_of(read_structural_tag(tag), write_lark)
     except RecursionError:
         raise SchemaError("the structural tag is nested too deeply") from None

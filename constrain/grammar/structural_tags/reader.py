@@ -197,7 +197,10 @@ def _any_text(fields: _Fields) -> f.Format:
 
 
 def _grammar(fields: _Fields) -> f.Format:
-    return f.GrammarText(fields.pointer, fields.text("grammar"))
+    text, syntax = fields.text("grammar"), fields.take("syntax", "ebnf")
+    if syntax not in ("ebnf", "lark"):
+        fields.fail(f"must be ebnf or lark, not {describe(syntax)}", "syntax")
+    return f.GrammarText(fields.pointer, text, syntax)
 
 
 def _regex(fields: _Fields) -> f.Format:

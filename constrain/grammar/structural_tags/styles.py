@@ -58,6 +58,8 @@ class ArgumentStyle:
     separator : str
         What stands between two members, or two items.  With it the arguments are an object as any other of the style,
         with what stands around one, and there is no white space anywhere.
+    like_json : bool
+        With a separator: whether white space may stand where it may in JSON, and all of it may be any value.
     """
 
     before_key: str
@@ -78,6 +80,7 @@ class ArgumentStyle:
     ends: Mapping[str, str] = field(default_factory=dict)
     mark: str = ""
     separator: str = ""
+    like_json: bool = False
 
     def end_of(self, kind: str) -> str:
         """What stands behind a value of a kind."""
@@ -130,7 +133,7 @@ _MINIMAX = "]<]minimax[>["
 _COHERE = {"string": "raw", "number": "json", "boolean": "json", "null": "json", "object": "dict", "array": "list"}
 
 
-def _bare_objects(quote: str) -> ArgumentStyle:
+def _bare_objects(quote: str, *, like_json: bool = False) -> ArgumentStyle:
     """Objects with bare names, in which strings stand as they are between two marks."""
     return ArgumentStyle(
         "",
@@ -140,6 +143,7 @@ def _bare_objects(quote: str) -> ArgumentStyle:
         nests=True,
         ends={**_same(""), "string": quote, "object": "}", "array": "]"},
         separator=",",
+        like_json=like_json,
     )
 
 
@@ -202,7 +206,9 @@ STYLES: dict[str, ArgumentStyle] = {
         nests=True,
         mark=_MINIMAX,
     ),
+    # What the model writes, and what XGrammar's format takes.
     "gemma4": _bare_objects('<|"|>'),
+    "gemma": _bare_objects('<|"|>', like_json=True),
     "functiongemma": _bare_objects("<escape>"),
 }
 """Styles by the name that structural tags use."""

@@ -11,7 +11,7 @@ what is any tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as SequenceOf
 from contextlib import contextmanager
 from itertools import product
@@ -38,6 +38,9 @@ from constrain.grammar.tokens import Named, any_tokens, token_set
 Right = tuple[Symbol, ...]
 Ends = tuple[str, ...]
 
+WriteLark = Callable[[EmbeddingBuilder, str], Symbol]
+"""Writes a grammar in Lark's notation, which may have structural tags inside in turn."""
+
 FEW_TRIGGERS = 4
 """So many have a lexeme each."""
 
@@ -45,10 +48,10 @@ MAX_REPEAT = 1_000_000
 """The greatest bound of ``repeat``."""
 
 
-def grammar_of(format: f.Format) -> GrammarIR:
+def grammar_of(format: f.Format, write_lark: WriteLark | None = None) -> GrammarIR:
     """The grammar of the texts of a format."""
     builder = EmbeddingBuilder()
-    start = Writer(builder).write(format)
+    start = Writer(builder, write_lark).write(format)
     return builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
 
 
@@ -58,10 +61,13 @@ class Writer:
     Parameters
     ----------
     builder : EmbeddingBuilder
+    write_lark : callable, optional
+        Without it there are no grammars in Lark's notation among the formats.
     """
 
-    def __init__(self, builder: EmbeddingBuilder) -> None:
+    def __init__(self, builder: EmbeddingBuilder, write_lark: WriteLark | None = None) -> None:
         self._builder = builder
+        self._write_lark = write_lark
         # The innermost tag around what is being written: the strings that end it, or the token that does.
         self._stops: Ends = ()
         self._until: f.TokenOnce | None = None
@@ -252,6 +258,9 @@ class Writer:
 
     def _grammar(self, format: f.GrammarText) -> Symbol:
         try:
+            if format.syntax == "lark":
+                assert self._write_lark is not None
+                return self._write_lark(self._builder, format.grammar)
             return self._builder.include(from_ebnf(format.grammar))
         except GrammarError as error:
             raise SchemaError(f"in the grammar: {error}", f"{format.pointer}/grammar") from None

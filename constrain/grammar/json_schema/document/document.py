@@ -155,6 +155,9 @@ class Resolver(Protocol):
     def resolve_recursive(self, location: Location) -> Handle:
         """The place that ``$recursiveRef`` names."""
 
+    def counts_in(self, scope: tuple[Resource, ...], resource: Resource) -> bool:
+        """Whether it may make a difference to references that a resource is entered on this way."""
+
     def metaschema(self, uri: str) -> Any:
         """The document that ``$schema`` names; None if it is not at hand."""
 
@@ -203,7 +206,7 @@ class Document:
             known = self.locate(schema, pointer, resource, depth)
             self.locations.clear()
             own = known.resource
-            inner = scope if any(outer.schema is own.schema for outer in scope) else (*scope, own)
+            inner = scope if scope and not self.references.counts_in(scope, own) else (*scope, own)
             known = Location(schema, pointer, own, depth, inner)
             if isinstance(schema, dict):
                 self._scoped[id(schema), scope] = known

@@ -44,7 +44,8 @@ class References:
         self._by_uri: dict[str, Resource] = {}
         # By the root of the resource and the name.
         self._anchors: dict[tuple[int, str], tuple[Any, str, Resource]] = {}
-        self._dynamic: set[tuple[int, str]] = set()
+        # By the root of the resource the names of its dynamic anchors.
+        self._dynamic: dict[int, set[str]] = {}
         # Further schemas of the same name or URI, with the pointer of one of them.
         self._doubles: dict[tuple[int, str] | str, str] = {}
         self._indexed: set[int] = set()
@@ -78,10 +79,10 @@ class References:
         if not fragment or fragment.startswith("/"):
             return self._walk(resource, fragment, location, "$dynamicRef")
         found = self._anchor(resource, fragment, location, "$dynamicRef")
-        if (id(resource.schema), fragment) in self._dynamic:
+        if fragment in self._dynamic.get(id(resource.schema), ()):
             for outer in self._scope(location):
-                key = (id(outer.schema), fragment)
-                if key in self._dynamic:
+                if fragment in self._dynamic.get(id(outer.schema), ()):
+                    key = (id(outer.schema), fragment)
                     found = self._only(key, self._anchors[key], location, "$dynamicRef")
                     break
         return self._place(*found, location)
@@ -95,6 +96,18 @@ class References:
         if _is_recursive_anchor(resource):
             resource = next(outer for outer in self._scope(location) if _is_recursive_anchor(outer))
         return self._place(resource.schema, resource.pointer, resource, location)
+
+    def counts_in(self, scope: tuple[Resource, ...], resource: Resource) -> bool:
+        """Whether a resource that is entered has an anchor that none of those on the way to it has.
+
+        Of anchors of one name the outermost counts, so without one it makes no difference that it was entered.
+        """
+        if _is_recursive_anchor(resource) and not any(map(_is_recursive_anchor, scope)):
+            return True
+        for each in (resource, *scope):
+            self._index(each)
+        known = set[str]().union(*(self._dynamic.get(id(outer.schema), ()) for outer in scope))
+        return not known.issuperset(self._dynamic.get(id(resource.schema), ()))
 
     def metaschema(self, uri: str) -> Any:
         """The document that ``$schema`` names; None if there is no registry, or none that has it."""
@@ -183,7 +196,7 @@ class References:
                 if isinstance(name, str) and keyword in resource.dialect.words:
                     self._add_anchor(name, schema, pointer, resource)
                     if keyword == "$dynamicAnchor":
-                        self._dynamic.add((id(resource.schema), name))
+                        self._dynamic.setdefault(id(resource.schema), set()).add(name)
             # In older drafts an id that is a mere fragment names a place.
             name = schema.get(resource.dialect.id_keyword)
             if isinstance(name, str) and "#" in name and not (resource.dialect.ref_hides_siblings and "$ref" in schema):

@@ -16,7 +16,18 @@ from typing import TypeVar
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import FIRST_LETTER, Concat, Regular, Word, byte_set, concat, literal, repeat, union
 from constrain.grammar.schema_options import UnicodeEscapes
-from constrain.grammar.utf8 import ALL, CodePoints, common, encode, holds, negate, normalize
+from constrain.grammar.utf8 import (
+    ALL,
+    CodePoints,
+    by_first_digit,
+    common,
+    encode,
+    holds,
+    in_digits,
+    negate,
+    normalize,
+    ranges_of,
+)
 
 _Found = TypeVar("_Found")
 
@@ -32,7 +43,6 @@ _BASIC: CodePoints = ((0x0000, 0xD7FF), (0xE000, 0xFFFF))
 _ASTRAL: CodePoints = ((0x10000, 0x10FFFF),)
 
 _SURROGATES = 0xD800
-_HEX_DIGITS = ["0123456789abcdef"[value] for value in range(16)]
 
 
 class Spelling:
@@ -148,67 +158,38 @@ class Spelling:
 
 def _surrogate_pairs(points: CodePoints, either_case: bool) -> Regular:
     """``\\uD83D\\uDE00`` and its like for the code points of a set above U+FFFF."""
-    by_low: dict[CodePoints, list[tuple[int, int]]] = {}
-    for first, last in points:
-        first, last = first - 0x10000, last - 0x10000
-        high, top = first >> 10, last >> 10
-        if high == top:
-            by_low.setdefault(((first & 0x3FF, last & 0x3FF),), []).append((high, high))
-            continue
-        if first & 0x3FF:
-            by_low.setdefault(((first & 0x3FF, 0x3FF),), []).append((high, high))
-            high += 1
-        if last & 0x3FF != 0x3FF:
-            by_low.setdefault(((0, last & 0x3FF),), []).append((top, top))
-            top -= 1
-        if high <= top:
-            by_low.setdefault(((0, 0x3FF),), []).append((high, top))
+    beyond = tuple((first - 0x10000, last - 0x10000) for first, last in points)
     return union(
         *(
             concat(
                 literal("\\u"),
-                hexadecimal(tuple((0xD800 + first, 0xD800 + last) for first, last in sorted(highs)), 4, either_case),
+                hexadecimal(tuple((0xD800 + first, 0xD800 + last) for first, last in ranges_of(highs)), 4, either_case),
                 literal("\\u"),
                 hexadecimal(tuple((0xDC00 + first, 0xDC00 + last) for first, last in lows), 4, either_case),
             )
-            for lows, highs in by_low.items()
+            for lows, highs in by_first_digit(beyond, 0x400).items()
         )
     )
 
 
-@lru_cache(maxsize=4096)
 def hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular:
     """The numbers of a set (ranges below ``16 ** digits``) in that many hexadecimal digits: small, or either case."""
-    if digits == 0:
-        return literal("")
     if len(numbers) == 1 and numbers[0][0] == numbers[0][1]:
         # The same as below, for one number: each character that a schema names is one.
         written = f"{numbers[0][0]:0{digits}x}"
         return concat(*(_one_byte((digit + digit.upper() * either_case).encode()) for digit in written))
-    unit = 16 ** (digits - 1)
-    if numbers == ((0, 16 * unit - 1),):
-        return repeat(byte_set(b"0123456789abcdef" + b"ABCDEF" * either_case), digits, digits)
-    rests: list[list[tuple[int, int]]] = [[] for _ in _HEX_DIGITS]
-    for first, last in numbers:
-        (value, low), (end, high) = divmod(first, unit), divmod(last, unit)
-        for between in range(value, end):
-            rests[between].append((low, unit - 1))
-            low = 0
-        rests[end].append((low, high))
-    by_rest: dict[CodePoints, str] = {}
-    for digit, ranges in zip(_HEX_DIGITS, rests, strict=True):
-        if ranges:
-            rest = tuple(ranges)
-            by_rest[rest] = by_rest.get(rest, "") + digit
-    return union(
-        *(
-            concat(
-                _one_byte((leading + leading.upper() * either_case).encode()),
-                hexadecimal(rest, digits - 1, either_case),
-            )
-            for rest, leading in by_rest.items()
-        )
-    )
+    return in_digits(numbers, digits, 16, _either_case_digit if either_case else _small_digit)
+
+
+@lru_cache(maxsize=1 << 16)
+def _either_case_digit(values: int) -> Regular:
+    written = "".join(digit for value, digit in enumerate("0123456789abcdef") if values >> value & 1)
+    return _one_byte((written + written.upper()).encode())
+
+
+@lru_cache(maxsize=1 << 16)
+def _small_digit(values: int) -> Regular:
+    return _one_byte("".join(digit for value, digit in enumerate("0123456789abcdef") if values >> value & 1).encode())
 
 
 def _one_byte(members: bytes) -> Regular:

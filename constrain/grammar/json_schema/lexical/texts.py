@@ -102,6 +102,14 @@ class Without(Text):
 
 
 @dataclass(unsafe_hash=True, repr=False)
+class NoRegex(Text):
+    """Strings that are certainly not of the format ``regex``, of which a regular language tells only a part."""
+
+    def __str__(self) -> str:
+        return "not format 'regex'"
+
+
+@dataclass(unsafe_hash=True, repr=False)
 class Every(Text):
     """Strings that are in all of ``items``; all strings if there are none."""
 
@@ -123,6 +131,11 @@ class Some(Text):
 
 HOST_NAME = Format("hostname")
 """Its language is regular but for what Punycode stands for."""
+
+REGEX = Format("regex")
+NO_REGEX = NoRegex()
+# What must not stand at the beginning.
+_NO_REGEX = Pattern("^[*+?)]")
 
 ALL_TEXTS: Text = Every(())
 NO_TEXTS: Text = Some(())
@@ -156,6 +169,22 @@ def without(text: Text) -> Text:
         return NO_TEXTS
     is_empty = text == NO_TEXTS or (isinstance(text, Words) and not text.values)
     return ALL_TEXTS if is_empty else Without(text)
+
+
+def certainly_not(text: Text) -> Text:
+    """The complement, but for what may be of the format ``regex``: only what is certainly not of it is in there."""
+    if _is_told(text):
+        return without(text)
+    if text == REGEX:
+        return NO_REGEX
+    if text == NO_REGEX:
+        return REGEX
+    assert isinstance(text, (Every, Some))
+    return (some if isinstance(text, Every) else every)(*map(certainly_not, text.items))
+
+
+def _is_told(text: Text) -> bool:
+    return all(map(_is_told, text.items)) if isinstance(text, (Every, Some)) else text not in (REGEX, NO_REGEX)
 
 
 def includes(outer: Text, inner: Text) -> bool:
@@ -228,6 +257,8 @@ def _spelled(text: Text, spelling: Spelling) -> Regular:
         return _spelled_pattern(text.source, spelling)
     if isinstance(text, Format):
         return format_language(text.name, spelling.points)
+    if isinstance(text, NoRegex):
+        return _spelled(_NO_REGEX, spelling)
     if isinstance(text, Words):
         if len(text.values) <= 8:
             return union(*map(spelling.text, sorted(text.values)))
@@ -298,6 +329,8 @@ def plain(text: Text) -> Regular:
         return regex_code_points(text.source, anchored=False, dialect="ecma")
     if isinstance(text, Format):
         return format_language(text.name, utf8.encode)
+    if isinstance(text, NoRegex):
+        return plain(_NO_REGEX)
     if isinstance(text, Words):
         return prefix_tree(text.values)
     if isinstance(text, GrowingWords):
@@ -341,6 +374,8 @@ def contains(text: Text, value: str) -> bool:
         return text.low <= len(value) and (text.high is None or len(value) <= text.high)
     if isinstance(text, Without):
         return not contains(text.item, value)
+    if isinstance(text, NoRegex):
+        return not contains(REGEX, value)
     if isinstance(text, Every):
         return all(contains(item, value) for item in text.items)
     if isinstance(text, Some):

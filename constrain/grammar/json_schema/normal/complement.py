@@ -8,7 +8,15 @@ from decimal import Decimal
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.places import Handle, Never, negate
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
-from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, NO_TEXTS, Format, Words, every, is_regular, without
+from constrain.grammar.json_schema.lexical.texts import (
+    ALL_TEXTS,
+    NO_TEXTS,
+    Words,
+    certainly_not,
+    every,
+    is_regular,
+    without,
+)
 from constrain.grammar.json_schema.normal import nodes as n
 
 MAX_PREFIX = 300
@@ -41,9 +49,6 @@ def complement_node(node: n.Node, refuse: Refuse, is_choice: IsChoice) -> list[n
 # Up to so many assertions about a string are violated one at a time: the sets are simpler for the engine.
 _MAX_SPLIT = 3
 
-# Sets of which only a part is told by a regular language.
-_PARTS = frozenset((Format("regex"),))
-
 
 def _strings(node: n.StringNode, refuse: Refuse) -> list[n.Node]:
     pointer = node.pointer
@@ -56,14 +61,14 @@ def _strings(node: n.StringNode, refuse: Refuse) -> list[n.Node]:
             _check_complement(term, refuse)
         if not is_regular(n.text_of(node)):
             return [n.StringNode(pointer)]
-        return [n.StringNode(pointer, terms=(n.Term(without(n.text_of(node)), pointer),))]
+        return [n.StringNode(pointer, terms=(n.Term(certainly_not(n.text_of(node)), pointer),))]
     if node.low is not None and node.low.value > 0:
         out.append(n.StringNode(pointer, high=n.Count(node.low.value - 1, node.low.pointer)))
     if node.high is not None:
         out.append(n.StringNode(pointer, low=n.Count(node.high.value + 1, node.high.pointer)))
     for term in node.terms:
         _check_complement(term, refuse)
-        text = without(term.text) if is_regular(term.text) else ALL_TEXTS
+        text = certainly_not(term.text) if is_regular(term.text) else ALL_TEXTS
         if text == NO_TEXTS:
             continue
         if isinstance(text, Words):
@@ -74,7 +79,7 @@ def _strings(node: n.StringNode, refuse: Refuse) -> list[n.Node]:
 
 
 def _check_complement(term: n.Term, refuse: Refuse) -> None:
-    if term.text in _PARTS or not is_regular(term.text):
+    if not is_regular(term.text):
         refuse(f"the complement of {term.text} is not supported", term.pointer)
 
 

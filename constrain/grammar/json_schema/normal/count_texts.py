@@ -296,6 +296,9 @@ class _Combination:
         # Mostly there are so many that a few lengths are enough, and even those of common characters.
         if self.has_many(self.start, most, limit // 400):
             return most
+        # Or behind one uncommon character: what is not of a format may have to break its rules.
+        if any(self.has_many(then, most, limit // 4000) for then, _ in self._successors(self.start)):
+            return most
         price = len(self._classes)
         found = _count(self.start, most, limit // 8, price, self._ends, self._successors)
         if found is not None:

@@ -70,6 +70,8 @@ class Normalizer:
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
         self._done_tracking: dict[Handle, Normal] = {}
         self._tracking = False
+        # Choices that were worked out inside of what stands beside them.
+        self._worked_inside: set[Place] = set()
         self._open: dict[Place, int] = {}
         self._probes = 0
         self._conjunctions = 0
@@ -227,7 +229,7 @@ class Normalizer:
             left = self._all_of(result, branches[:middle], pointer)
             return algebra.intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self._budget)
         for branch in branches:
-            result = algebra.intersect(result, self.normal(branch), pointer, self._budget)
+            result = self._inside(result, branch, pointer, self._tracking)
         return result
 
     def _untracked(self, handle: Handle) -> Normal:
@@ -332,7 +334,7 @@ class Normalizer:
             return algebra.intersect(result, self._one_of(ANY, branches, location), pointer, budget)
         alone: list[Normal] = []
         # What tells the branches apart may be required beside them only.
-        inside = [self._inside(result, branch, pointer) for branch in branches]
+        inside = [self._inside(result, branch, pointer, False) for branch in branches]
         # A branch that says nothing of a type allows all of it.  Two such branches leave nothing of the type, whatever
         # the others say: without it they may list values, and need not be subtracted from each other.
         whole = _allowed_twice(inside)
@@ -358,22 +360,27 @@ class Normalizer:
             alone.append(rest)
         return algebra.merge(alone, "oneOf", pointer)
 
-    def _inside(self, result: Normal, handle: Handle, pointer: str) -> Normal:
+    def _inside(self, result: Normal, handle: Handle, pointer: str, tracking: bool) -> Normal:
         """What a schema allows of ``result``.
 
-        A choice that has not been worked out is so inside of ``result``, where its branches may exclude each other.
+        A choice is worked out inside of ``result`` when it is seen first: there its branches may exclude each other.
+        Each further time it is taken as a whole, since choices of choices would be worked out time and again.
         """
         place = handle[0] if len(handle) == 1 else None
-        is_new = handle not in self._done and place not in self._open
-        if is_new and result is not ANY and not self._tracking and isinstance(place, Location):
-            assertions = read(place) if isinstance(place.schema, dict) else None
-            if assertions is not None and _is_choice_alone(assertions):
-                self._open[place] = self._probes
-                try:
-                    return self._conjunction(assertions, place, result)
-                finally:
-                    del self._open[place]
-        return algebra.intersect(result, self._untracked(handle), pointer, self._budget)
+        done = self._done_tracking if tracking else self._done
+        is_new = handle not in done and place not in self._open and place not in self._worked_inside
+        with self._with_tracking(tracking):
+            if is_new and result is not ANY and isinstance(place, Location):
+                assertions = read(place) if isinstance(place.schema, dict) else None
+                if assertions is not None and _is_choice_alone(assertions):
+                    self._worked_inside.add(place)
+                    self._open[place] = self._probes
+                    try:
+                        return self._conjunction(assertions, place, result)
+                    finally:
+                        del self._open[place]
+            normal = self.normal(handle)
+        return algebra.intersect(result, normal, pointer, self._budget)
 
     def _listed(self, branches: list[Normal]) -> list[frozenset[object] | None]:
         """For each branch its values, if it lists them; for objects, those of the property that tells kinds apart."""
