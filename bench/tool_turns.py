@@ -13,6 +13,7 @@ import argparse
 import ast
 import math
 import random
+import re
 import sys
 import time
 from collections import Counter
@@ -24,7 +25,7 @@ import numpy as np
 import constrain
 from constrain.grammar.structural_tags.styles import CALLS
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
-from constrain.grammar.tools.style import ID, NUMBER, ToolStyle
+from constrain.grammar.tools.style import ID, NAME, NUMBER, WORD, ToolStyle
 from constrain.grammar.tools.styles import STYLES
 from constrain.tools import Call, Turn, TurnParser, parse
 
@@ -118,13 +119,13 @@ def vocabulary_for(style: ToolStyle, rng: random.Random) -> constrain.Vocabulary
         marks += [style.section.begin, style.section.separator, style.section.end]
     if style.reasoning is not None:
         marks += [style.reasoning.begin, style.reasoning.end, style.reasoning.after]
-    marks += [*(style.text or ()), *(style.preamble or ()), style.separator]
+    marks += [*(style.text or ()), *(style.preamble or ()), style.separator, style.further or ""]
     arguments = ARGUMENT_STYLES.get(style.arguments)
     if arguments is not None:
         marks += [arguments.before_key, arguments.after_key, *arguments.around_values()]
     pieces = set(WORDS)
     for mark in marks:
-        for part in mark.replace(NUMBER, "\0").replace(ID, "\0").split("\0"):
+        for part in re.split("|".join(map(re.escape, (NUMBER, ID, WORD, NAME))), mark):
             if part:
                 place = rng.randrange(len(part))
                 pieces |= {part, part[:place], part[place:]}

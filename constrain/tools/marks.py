@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import ascii_letters, digits
 
+from constrain.grammar.tools.style import NAME as AGAIN
 from constrain.grammar.tools.style import pieces
 
 NAME = "[A-Za-z0-9_.:/-]+?"
@@ -41,9 +42,11 @@ _RUNS = {
     NAME: _Run(f"(?P<name>{NAME})", _NAME_SIGNS, 1),
     "[0-9]+": _Run("[0-9]+", frozenset(digits), 1),
     "[a-zA-Z0-9]{9}": _Run("[a-zA-Z0-9]{9}", frozenset(ascii_letters + digits), 9, is_endless=False),
+    "[a-zA-Z0-9_-]+": _Run("[a-zA-Z0-9_-]+", frozenset(f"{ascii_letters}{digits}_-"), 1),
 }
 
-_IDENTIFIERS = (_RUNS["[0-9]+"], _RUNS["[a-zA-Z0-9]{9}"])
+_IDENTIFIERS = (_RUNS["[0-9]+"], _RUNS["[a-zA-Z0-9]{9}"], _RUNS["[a-zA-Z0-9_-]+"])
+_SAME_NAME = _Run("(?P=name)", _NAME_SIGNS, 1)
 
 
 class Mark:
@@ -52,9 +55,9 @@ class Mark:
     Parameters
     ----------
     before : str
-        As in the style, with ``{number}`` and ``{id}``.
+        As in the style, with ``{number}``, ``{id}`` and ``{word}``.
     behind : str, optional
-        What follows behind a name; without it there is no name.
+        What follows behind a name, with ``{name}`` for the same name; without it there is no name.
     exact : int
         So many characters at the beginning of ``before`` stand as they are.
     is_inside : bool
@@ -84,7 +87,9 @@ class Mark:
         parts: list[str | _Run] = [_RUNS[_SPACE]] if is_inside else []
         parts += [before[:exact], *_parts(before[exact:])]
         if behind is not None:
-            parts += [_RUNS[NAME], *_parts(behind)]
+            parts.append(_RUNS[NAME])
+            for number, piece in enumerate(behind.split(AGAIN)):
+                parts += [*([_SAME_NAME] if number else []), *_parts(piece)]
         if is_last:
             parts = [*parts[:-1], before[len(before.rstrip()) :]] if parts[-1] is _RUNS[_SPACE] else parts
         parts = [part for part in parts if part]
@@ -159,8 +164,11 @@ class MarkSearch:
             self._places = mark.read(self._places, text, at + self._read)
             self._read = len(text) - at
             if mark.is_end(self._places):
-                return mark.pattern.match(text, at), False
-            if self._places and not is_whole:
+                # The name that comes twice may be two names.
+                found = mark.pattern.match(text, at)
+                if found is not None:
+                    return found, False
+            elif self._places and not is_whole:
                 return None, True
             if self._index + 1 == len(self.marks):
                 return None, False

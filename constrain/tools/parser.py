@@ -174,6 +174,7 @@ class TurnParser:
         self._step = self._begin
         # What comes when a section of calls has ended.
         behind = self._behind_text if self._style.text_first else self._read_text
+        behind = behind if self._style.preamble is None else self._behind_calls_of_message
         self._behind_calls = self._rest if self._style.is_whole else behind
         self._in_section = False
         # Whether a call has ended the thoughts, whose mark may come yet; and what comes behind that.
@@ -317,20 +318,25 @@ class TurnParser:
                 self._step = self._rest
             return True
         if self._style.text is not None:
-            begins, preamble = (self._style.text[0], *self._style.also_text), self._style.preamble
             found, must_wait = self._first(self._marks.messages)
             if must_wait:
                 self._step = self._begin_text
                 return False
             if found is not None:
                 self._buffer = self._buffer.lstrip(SPACE_SIGNS)
-            if preamble is not None and self._take(preamble[0]):
-                self._step = self._read_preamble
-                return True
             # Either a text or a call (or a section); or a text that the prompt may have begun.
             calls = self._begin_call if self._style.section is None else self._read_text
-            self._step = self._read_framed if any(map(self._take, begins)) or self._style.text_first else calls
+            self._step = self._begun_text() or (self._read_framed if self._style.text_first else calls)
         return True
+
+    def _begun_text(self) -> Callable[[], bool] | None:
+        """How to read the text between marks that begins here, if one does; what it begins with is taken."""
+        begin, preamble = self._style.text or ("", ""), self._style.preamble
+        for opening in (*(preamble or ())[:1], begin[0], *self._style.also_text):
+            if self._take(opening.lstrip(SPACE_SIGNS)):
+                is_preamble = preamble is not None and opening == preamble[0]
+                return self._read_preamble if is_preamble else self._read_framed
+        return None
 
     def _begin_call(self) -> bool:
         if not self._buffer:
@@ -341,29 +347,62 @@ class TurnParser:
     def _read_framed(self) -> bool:
         """Text to its own end."""
         assert self._style.text is not None
-        return self._read_to(self._style.text[1], self._behind_text if self._style.text_first else self._rest)
+        behind = self._rest if self._style.preamble is None else self._behind_last_text
+        return self._read_to({self._style.text[1]: self._behind_text if self._style.text_first else behind})
 
     def _read_preamble(self) -> bool:
-        assert self._style.preamble is not None
-        return self._read_to(self._style.preamble[1], self._next_message)
+        """A preamble; or the last text, where that begins in the same way."""
+        text, preamble = self._style.text, self._style.preamble
+        assert text is not None
+        assert preamble is not None
+        ends = {preamble[1]: self._next_message}
+        if text[0] == preamble[0]:
+            ends.update({end: self._behind_last_text for end in (text[1], self._style.end) if end not in ("", *ends)})
+        return self._read_to(ends)
 
-    def _read_to(self, end: str, step: Callable[[], bool]) -> bool:
-        """Text to an end, which is taken, and what comes then."""
-        found = self._buffer.find(end)
-        if found >= 0:
-            self._say("text", found)
-            self._take(end)
-            self._step = step
+    def _read_to(self, steps: dict[str, Callable[[], bool]]) -> bool:
+        """Text to the first of some ends, which is taken, and what comes then."""
+        places = {end: self._buffer.find(end) for end in steps}
+        found = min((end for end in places if places[end] >= 0), key=lambda end: places[end], default=None)
+        if found is not None:
+            self._say("text", places[found])
+            self._take(found)
+            self._step = steps[found]
             return True
-        self._say("text", len(self._buffer) - self._held((end,)))
+        self._say("text", len(self._buffer) - self._held(steps))
         return False
+
+    def _behind_last_text(self) -> bool:
+        """The end of the turn."""
+        if self._may_begin(self._style.end):
+            return False
+        self._take(self._style.end)
+        self._step = self._rest
+        return True
 
     def _next_message(self) -> bool:
         """Behind a preamble."""
-        if self._may_begin(self._style.separator):
+        if self._may_begin(self._style.separator) or self._may_begin(self._style.end):
             return False
-        self._take(self._style.separator)
         self._step = self._begin
+        if not self._take(self._style.separator) and self._style.end and self._take(self._style.end):
+            self._step = self._rest
+        return True
+
+    def _behind_calls_of_message(self) -> bool:
+        """Behind a call, or a section of them, in a turn of several messages."""
+        separators = (self._style.between_calls, self._style.separator)
+        if any(map(self._may_begin, (*separators, self._style.end))):
+            return False
+        if any(map(self._take, filter(None, separators))):
+            self._step = self._begin
+        elif self._style.end and self._take(self._style.end):
+            self._step = self._rest
+        else:
+            found, must_wait = self._first(self._marks.messages)
+            if must_wait:
+                return False
+            self._step = self._read_text if found is None else self._begin
         return True
 
     def _behind_text(self) -> bool:
@@ -513,7 +552,7 @@ class TurnParser:
         if self._in_section:
             self._step = self._after_call
         else:
-            self._go_behind(self._between_calls)
+            self._go_behind(self._between_calls if self._style.preamble is None else self._behind_calls)
         return True
 
     def _go_behind(self, step: Callable[[], bool]) -> None:
@@ -523,6 +562,8 @@ class TurnParser:
 
     def _after_call(self) -> bool:
         if not self._buffer:
+            # The token that ends the section may be the one that ends the turn.
+            self.turn.is_complete = self._is_last and self._style.ends_turn
             return False
         found, must_wait = self._first(self._marks.behind_call)
         if found is None:
@@ -538,13 +579,7 @@ class TurnParser:
 
     def _between_calls(self) -> bool:
         """What only separates two calls is no text."""
-        if self._style.preamble is not None:
-            if self._may_begin(self._style.separator):
-                return False
-            if self._take(self._style.separator):
-                self._step = self._begin
-                return True
-        elif self._marks.separators:
+        if self._marks.separators:
             found, must_wait = self._first(self._marks.separators)
             if must_wait:
                 return False

@@ -49,10 +49,13 @@ class StyleMarks:
         section, trigger, forms = style.section, style.trigger, style.read_forms
         around = [] if section is None else [(section.begin, section.end), *section.also_read]
         heads = forms if section is None or section.is_left_out else ()
+        # A message that begins with a name is told by its place.
+        named_first = [Mark(*form) for form in heads if not form[0]]
+        heads = tuple(form for form in heads if form[0])
         begins = [*(begin for begin, _ in around), *(before for before, _ in heads)]
         exact = [_exact_length(begin, trigger) for begin in begins]
         self.starts = tuple(dict.fromkeys(begin[:length] for begin, length in zip(begins, exact, strict=True)))
-        self.start = re.compile("|".join(map(re.escape, self.starts)))
+        self.start = re.compile("|".join(map(re.escape, self.starts)) if self.starts else "(?!)")
         self.thoughts: list[Mark] = []
         self.thoughts_end: list[Mark] = []
         if style.reasoning is not None:
@@ -75,7 +78,7 @@ class StyleMarks:
         self.openings = [*self.section_begins, *begun]
         if section is None:
             self.openings += [Mark(before, exact=len(trigger)) for before in turned]
-            self.heads = self.openings
+            self.heads = [*self.openings, *named_first]
             self.ends = [Mark(end, is_last=True) for end in style.ends]
         else:
             self.heads = [Mark(*form, is_inside=True) for form in forms]

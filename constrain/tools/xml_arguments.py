@@ -133,6 +133,9 @@ class ArgumentReader:
                 begin = self._scanner.end(text)
                 if begin < 0:
                     raise NotYet
+        if style.quoted and self._stands(style.quotes[0], at):
+            # So may what is between quotes.
+            begin = self._find(style.quotes[1], at)
         stop = text.find(style.end, max(begin, self._looked))
         if stop < 0:
             self._looked = max(begin, len(text) - len(style.end))
@@ -216,6 +219,10 @@ def _written(text: str, kinds: set[str], style: ArgumentStyle) -> Written:
         string = string.removeprefix("\n").removesuffix("\n")
     if kinds == {"string"} and style.nests:
         return Written(string, None, None)
+    begin, end = style.quotes
+    if style.quoted and text.startswith(begin) and text.endswith(end):
+        string = text = text[len(begin) : -len(end)]
+        kinds = {"string"}
     if text.strip(_SPACE) in _PYTHON:
         return Written(string, *_PYTHON[text.strip(_SPACE)], is_foreign=True)
     try:

@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.tools.style import ToolStyle
+from constrain.tools import parse
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}]
 HARMONY = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|call|>", "<|end|>", "<|return|>"]
 PYTHON_TAG = ["<|python_tag|>"]
 
 
-def _compiled(names: Sequence[str], style: str | ToolStyle, **options: Any) -> constrain.CompiledGrammar:
+def _compiled(
+    names: Sequence[str], style: str | ToolStyle, tools: Any = TOOLS, **options: Any
+) -> constrain.CompiledGrammar:
     ids = range(257, 257 + len(names))
     vocabulary = constrain.Vocabulary(
         [*(bytes((byte,)) for byte in range(256)), b"</s>", *(b"" for _ in names)],
@@ -26,7 +29,7 @@ def _compiled(names: Sequence[str], style: str | ToolStyle, **options: Any) -> c
         eos_ids=[256],
         names=dict(zip(ids, names, strict=True)),
     )
-    grammar = constrain.Grammar.from_tools(TOOLS, style=style, special_tokens=names, **options)
+    grammar = constrain.Grammar.from_tools(tools, style=style, special_tokens=names, **options)
     return constrain.CompiledGrammar(grammar.ir, vocabulary)
 
 
@@ -145,6 +148,69 @@ def test_errors_of_special_tokens(names: Any, message: str) -> None:
     with pytest.raises(ConstrainError) as caught:
         constrain.Grammar.from_tools(TOOLS, style="harmony", special_tokens=names)
     assert str(caught.value).startswith(message)
+
+
+NAMED = {
+    "name": "f",
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {"type": "array", "items": {}}},
+        "required": ["a"],
+    },
+}
+STOP = {"name": "stop", "parameters": {"type": "object"}}
+AROUND_NAMES = {
+    "kimi_k3": (
+        "<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|>",
+        '<|open|>call tool="{}" index="1"<|sep|>',
+        '<|open|>argument key="{}" type="{}"<|sep|>{}<|close|>argument<|sep|>',
+        "<|close|>call<|sep|>",
+        "<|close|>tools<|sep|><|close|>message<|sep|>",
+    ),
+    "k2_horizon": (
+        "<ifm|tool_calls>\n",
+        "<ifm|tool_call>{}\n",
+        "<ifm|arg_key>{}</ifm|arg_key>\n<ifm|arg_value>{2}</ifm|arg_value>\n",
+        "</ifm|tool_call>",
+        "\n</ifm|tool_calls>",
+    ),
+    "solar_open2": (
+        "",
+        "<|tool_call:start|>{}\n",
+        "<|tool_arg:start|>{}<|tool_arg:value|>{2}<|tool_arg:end|>\n",
+        "<|tool_call:end|>",
+        "",
+    ),
+}
+
+
+def _turn_with_names(style: str, *members: tuple[str, str, str], tool: str = "f") -> str:
+    begin, head, member, end, behind = AROUND_NAMES[style]
+    kept = member if "{2}" not in member else member.replace("{}", "{0}", 1)
+    return begin + head.format(tool) + "".join(kept.format(*each) for each in members) + end + behind
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("style", AROUND_NAMES)
+def test_tokens_around_the_names_of_arguments(style: str, order: str) -> None:
+    names = sorted(set(re.findall(r"<\|[a-z_:]+\|>|</?ifm\|[a-z_]+>", "".join(AROUND_NAMES[style]))))
+    options: dict[str, Any] = {"tool_choice": "required", "reasoning": False, "property_order": order}
+    compiled = _compiled(names, style, [NAMED, STOP], **options)
+    one, text, many = ("a", "number", "1"), ("b", "string", "x <y"), ("c", "array", '[1, "z"]')
+    for members in ((one,), (one, text), (one, text, many), (one, many)):
+        turn = _turn_with_names(style, *members)
+        assert _reads(compiled, turn, names)
+        assert parse(turn, style, [NAMED, STOP]).calls[0].name == "f"
+        # What is spelled is no token.
+        matcher = constrain.Matcher(compiled)
+        assert not (matcher.accept_bytes(turn.encode()) and matcher.is_accepting())
+    assert _reads(compiled, _turn_with_names(style, text, one), names) == (order == "any")
+    assert _reads(compiled, _turn_with_names(style, tool="stop"), names)
+    for wrong in ((), (text,), (one, one), (one, ("d", "number", "1")), (("a", "number", "x"),)):
+        assert not _reads(compiled, _turn_with_names(style, *wrong), names)
+    some = {**NAMED, "parameters": {**NAMED["parameters"], "additionalProperties": True}}
+    with pytest.raises(SchemaError, match="members that the schema does not name are not supported in this style"):
+        _compiled(names, style, [some], **options)
 
 
 @pytest.mark.parametrize("parallel", [True, False])

@@ -177,6 +177,40 @@ WRITTEN["command_r"] = (
     '            "days": 3\n        }\n    },\n    {\n        "tool_name": "get_time",\n        "parameters": {\n'
     '            "zone": "UTC"\n        }\n    }\n]```'
 )
+WRITTEN["functionary_v3.2"] = 'get_weather\n{"city": "Paris", "days": 3}>>>get_time\n{"zone": "UTC"}'
+WRITTEN["solar_open"] = (
+    "<|tool_calls|><|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>get_weather"
+    '<|tool_call:args|>{"city": "Paris", "days": 3}'
+    '<|tool_call:end|><|tool_call:begin|>f6<|tool_call:name|>get_time<|tool_call:args|>{"zone": "UTC"}<|tool_call:end|>'
+    "<|calls|>"
+)
+WRITTEN["muse_glimmer"] = (
+    ' to=get_weather<|message|><atem:function_calls>\n<atem:invoke name="get_weather">\n'
+    '<atem:parameter name="city">Paris</atem:parameter>\n<atem:parameter name="days">3</atem:parameter>\n'
+    "</atem:invoke>\n"
+    "</atem:function_calls><|eom|><|start|>assistant to=get_time<|message|><atem:function_calls>\n"
+    '<atem:invoke name="get_time">\n<atem:parameter name="zone">UTC</atem:parameter>\n</atem:invoke>\n'
+    "</atem:function_calls><|eot|>"
+)
+WRITTEN["inkling"] = (
+    'get_weather<|content_invoke_tool_json|>{"name":"get_weather","args":{"city":"Paris","days":3}}<|end_message|>'
+    '<|message_model|>get_time<|content_invoke_tool_json|>{"name":"get_time","args":{"zone":"UTC"}}<|end_message|>'
+    "<|content_model_end_sampling|>"
+)
+WRITTEN["ernie4.5"] = "".join(f"\n\n<tool_call>\n{call}\n</tool_call>\n" for call in _JSON)
+WRITTEN["step3.5"] = WRITTEN["qwen3_coder"].replace("</tool_call>\n", "</tool_call>")
+WRITTEN["glm4.7"] = WRITTEN["glm4.5"].replace("\n", "")
+WRITTEN["nemotron3"] = WRITTEN["qwen3_coder"]
+WRITTEN["longcat_xml"] = re.sub(r"<(/?)(\w+)>", r"<\1longcat_\2>", WRITTEN["glm4.5"])
+WRITTEN["reka_edge"] = "".join(f"<tool_call>\n{call}\n</tool_call>" for call in _JSON)
+WRITTEN["k2_horizon"] = re.sub(r"<(/?)(\w+)>", r"<\1ifm|\2>", WRITTEN["hy3"].replace("<tool_sep>", ""))
+WRITTEN["k2_horizon_json"] = "<ifm|tool_calls>\n{}\n</ifm|tool_calls>".format(
+    "\n".join(f"<ifm|tool_call>{call}</ifm|tool_call>" for call in _JSON)
+)
+WRITTEN["minicpm5"] = (
+    '<function name="get_weather"><param name="city">Paris</param><param name="days">3</param></function>\n'
+    '<function name="get_time"><param name="zone">UTC</param></function>'
+)
 
 
 def compiled(style: str, **options: Any) -> constrain.CompiledGrammar:
@@ -201,6 +235,9 @@ def calls_of(style: str) -> list[Call]:
         ("deepseek_v4.1", "\n\n"),
         ("minimax_m2", "\n"),
         ("glm4.5", "\n"),
+        ("reka_edge", " "),
+        ("apriel", "\n"),
+        ("nemotron3", "\n"),
         ("qwen3", ""),
     ],
 )
@@ -219,7 +256,7 @@ def test_a_turn_without_text_begins_as_its_template_writes_it(style: str, before
         assert not fits(required, turn.replace(text, "\n" + text))
     for wrong in ("\n" + text, "." + text, before):
         assert not fits(compiled(style, tool_choice="required", reasoning=False), wrong)
-    budget = compiled(style, tool_choice="required", reasoning=40)
+    budget = compiled(style, tool_choice="required", reasoning=60)
     assert fits(budget, f"{thoughts.begin}Hm.{thoughts.end}{after}{text}")
     assert fits(budget, text) == (not thoughts.is_open)
 
@@ -772,7 +809,7 @@ def test_what_the_template_of_deepseek_v3_writes_for_past_calls() -> None:
             {"also_triggers": ("a",), "section": Section("<c>", ",", "</s>")},
             "further triggers are not empty, and go without",
         ),
-        ({"end": "</e>"}, "only a turn in which a text comes first has an end"),
+        ({"end": "</e>"}, "only a turn of several messages, or with a text first, ends"),
         ({"preamble": ("a", "b")}, "a preamble stands before a text or call, in a turn of several messages"),
         ({"preamble": ("a", ""), "text": ("a", "b")}, "what stands around a preamble is empty"),
         ({"arguments": "yaml"}, "arguments must be one of json, python, python_line, qwen_xml"),
@@ -1137,5 +1174,3 @@ def test_tokens_around_strings() -> None:
     assert not follows(257, "call:f{s:", Q, "a", Q, "}", 258)
     assert not follows(257, "call:f{s:", 259, "a", Q, 259, "}", 258)
     assert not follows(257, "call:f{s:", 259, 258, 259, "}", 258)
-    with pytest.raises(ConstrainError, match="around the names of arguments are not supported"):
-        constrain.Grammar.from_tools([TIME], style="qwen3_coder", special_tokens=["<parameter="])

@@ -302,3 +302,157 @@ def test_calls_of_kimi_k2_without_their_section(turn: str, thoughts: str, said: 
         is_complete,
     )
     assert not fits(compiled("kimi_k2"), turn)
+
+
+ERNIE_CALL = '<tool_call>\n{"name": "write", "arguments": {"code": "x"}}\n</tool_call>\n'
+INKLING_CALL = 'write<|content_invoke_tool_json|>{"name":"write","args":{"code":"x"}}<|end_message|>'
+MUSE_CALL = (
+    ' to=write<|message|><atem:function_calls>\n<atem:invoke name="write">\n'
+    '<atem:parameter name="code">x</atem:parameter>\n</atem:invoke>\n</atem:function_calls>'
+)
+SOLAR_CALL = '<|tool_call:begin|>a1<|tool_call:name|>write<|tool_call:args|>{"code": "x"}<|tool_call:end|>'
+K2_CALL = "<ifm|tool_call>write\n<ifm|arg_key>code</ifm|arg_key>\n<ifm|arg_value>x</ifm|arg_value>\n</ifm|tool_call>\n"
+MESSAGES = [
+    ("functionary_v3.2", "all\nSo.", "", "So.", 0),
+    ("functionary_v3.2", 'all\nSo.>>>write\n{"code": "x"}', "", "So.", 1),
+    ("functionary_v3.2", 'write\n{"code": "x"}>>>write\n{"code": "x"}', "", "", 2),
+    ("functionary_v3.2", 'all\nSo.>>>all\nAnd.>>>write\n{"code": "x"}', "", "So.And.", 1),
+    ("solar_open", "<|think|>hm<|end|><|begin|>assistant<|content|>So.<|end|>", "hm", "So.", 0),
+    ("solar_open", f"<|tool_calls|>{SOLAR_CALL}{SOLAR_CALL}<|calls|>", "", "", 2),
+    (
+        "solar_open",
+        f"<|think|>hm<|end|><|begin|>assistant<|content|>So.<|end|><|begin|>assistant<|tool_calls|>{SOLAR_CALL}<|calls|>",
+        "hm",
+        "So.",
+        1,
+    ),
+    ("muse_glimmer", " to=self<|message|>hm<|eom|><|start|>assistant to=user<|message|>So.<|eot|>", "hm", "So.", 0),
+    ("muse_glimmer", f"{MUSE_CALL}<|eom|><|start|>assistant{MUSE_CALL}<|eot|>", "", "", 2),
+    ("muse_glimmer", MUSE_CALL, "", "", 1),
+    ("muse_glimmer", f" to=user<|message|>So.<|eom|><|start|>assistant{MUSE_CALL}<|eot|>", "", "So.", 1),
+    (
+        "inkling",
+        f"<|content_thinking|>hm<|end_message|><|message_model|><|content_text|>So.<|end_message|><|message_model|>"
+        f"{INKLING_CALL}<|message_model|>{INKLING_CALL}<|content_model_end_sampling|>",
+        "hm",
+        "So.",
+        2,
+    ),
+    ("inkling", "<|content_text|>So.<|end_message|><|content_model_end_sampling|>", "", "So.", 0),
+    ("inkling", "<|content_text|>So.<|content_model_end_sampling|>", "", "So.", 0),
+    ("ernie4.5", "hm\n</think>\n<response>\nSo.\n</response>\n", "hm\n", "So.", 0),
+    ("ernie4.5", f"hm\n</think>\n\n\n{ERNIE_CALL}\n\n{ERNIE_CALL}", "hm\n", "", 2),
+    ("ernie4.5", f"hm\n</think>\n<response>\nSo.\n</response>\n\n\n{ERNIE_CALL}", "hm\n", "So.", 1),
+    ("k2_horizon", f"hm\n</ifm|think>So.\n<ifm|tool_calls>\n{K2_CALL}{K2_CALL}</ifm|tool_calls>", "hm\n", "So.\n", 2),
+]
+
+
+@pytest.mark.parametrize(("style", "turn", "thoughts", "said", "calls"), MESSAGES)
+def test_turns_of_several_messages(style: str, turn: str, thoughts: str, said: str, calls: int) -> None:
+    assert read(turn, style) == (thoughts, said, [Call("write", {"code": "x"})] * calls)
+    assert parse(turn, style).is_complete
+    for options in ({}, {"reasoning": 40}, {"parallel": False}, {"tool_choice": "write"}, {"tool_choice": "none"}):
+        one, choice = "parallel" in options, options.get("tool_choice", "auto")
+        # Where a call is asked for, no text stands before it.
+        wanted = {"write": calls == 1 and not said, "none": not calls, "auto": not one or calls < 2}[str(choice)]
+        if choice != "write" or style != "k2_horizon":
+            assert fits(compiled(style, **options), turn) == wanted
+    assert fits(compiled(style, reasoning=False), turn) == (not thoughts)
+    name = turn.replace("write", "writes")
+    assert name == turn or not fits(compiled(style), name)
+
+
+def test_a_turn_that_ends_with_the_token_that_ends_its_calls() -> None:
+    turn = f"<|tool_calls|>{SOLAR_CALL}"
+    assert read(turn, "solar_open") == ("", "", [Call("write", {"code": "x"})])
+    assert parse(turn, "solar_open").is_complete
+    assert not parse(turn[:-3], "solar_open").is_complete
+    assert parse(turn, "solar_open").calls[0].id == "a1"
+
+
+@pytest.mark.parametrize(
+    ("style", "turn", "said"),
+    [
+        # What no message begins with is text, and so is a call whose names differ.
+        ("functionary_v3.2", "Hello world", "Hello world"),
+        ("functionary_v3.2", "write\nnothing", "write\nnothing"),
+        ("inkling", INKLING_CALL.replace('"write"', '"stop"'), INKLING_CALL.replace('"write"', '"stop"')),
+        ("muse_glimmer", MUSE_CALL.replace('"write"', '"stop"'), None),
+    ],
+)
+def test_messages_that_are_no_calls(style: str, turn: str, said: str | None) -> None:
+    _, text, calls = read(turn, style)
+    assert said is None or (text, calls) == (said, [])
+    assert not fits(compiled(style), turn)
+
+
+@pytest.mark.parametrize(
+    ("style", "name"), [("functionary_v3.2", "all"), ("muse_glimmer", "user"), ("muse_glimmer", "self")]
+)
+def test_a_tool_with_the_name_of_a_recipient_is_refused(style: str, name: str) -> None:
+    with pytest.raises(constrain.SchemaError, match=f"{name!r} cannot be told from a text"):
+        compiled(style, [{**STOP, "name": name}])
+    compiled(style, [{**STOP, "name": f"{name}s"}])
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "is_allowed"),
+    [
+        ("x", "x", True),
+        ("", "", True),
+        ("x > y", "x > y", True),
+        ("<![CDATA[x < y &\n]]>", "x < y &\n", True),
+        ("<![CDATA[</param></function>]]>", "</param></function>", True),
+        ("<![CDATA[plain]]>", "plain", True),
+        ("<![CDATA[3]]>", "3", True),
+        ("3", "3", True),
+        ("a\nb", "a\nb", False),
+        ("a & b", "a & b", False),
+        ("<![CDATA[a]]>b", "<![CDATA[a]]>b", False),
+    ],
+)
+def test_strings_of_minicpm5_may_be_sections(written: str, code: str, is_allowed: bool) -> None:
+    turn = f'<function name="write"><param name="code">{written}</param></function>'
+    assert read(turn, "minicpm5") == ("", "", [Call("write", {"code": code})])
+    assert fits(compiled("minicpm5"), turn) == is_allowed
+    for schema, holds in (
+        ({"const": code}, True),
+        ({"minLength": len(code)}, True),
+        ({"minLength": len(code) + 1}, False),
+    ):
+        properties = {"code": {"type": "string", **schema}}
+        one = {"name": "write", "parameters": {"type": "object", "properties": properties}}
+        assert fits(compiled("minicpm5", [one]), turn) == (is_allowed and holds)
+
+
+def test_calls_with_nothing_between_them() -> None:
+    """GLM 4.5 writes a line end between two calls, GLM 4.7 nothing; where calls are required there is no text."""
+    call = "<tool_call>write<arg_key>code</arg_key><arg_value>x</arg_value></tool_call>"
+    for style, between in (("glm4.5", "\n"), ("glm4.7", ""), ("laguna_s", ""), ("laguna_xs", "\n"), ("ling3", "\n")):
+        for other in ("", "\n"):
+            turn = f"<think>hm</think>{call}{other}{call}"
+            assert read(turn, style) == ("hm", "", [Call("write", {"code": "x"})] * 2) or other != between
+            assert fits(compiled(style, tool_choice="required"), turn) == (other == between)
+            assert fits(compiled(style), turn)
+
+
+def test_an_answer_of_muse_glimmer_may_quote_a_call() -> None:
+    quoted = MUSE_CALL.partition("<|message|>")[2]
+    turn = f" to=self<|message|>I {quoted}.<|eom|><|start|>assistant to=user<|message|>So: {quoted}<|eot|>"
+    assert read(turn, "muse_glimmer") == (f"I {quoted}.", f"So: {quoted}", [])
+    assert fits(compiled("muse_glimmer"), turn)
+
+
+def test_firefunction_writes_a_blank_before_calls() -> None:
+    call = 'functools[{"name": "write", "arguments": {"code": "x"}}]'
+    for turn in (call, f" {call}"):
+        assert read(turn, "firefunction") == ("", "", [Call("write", {"code": "x"})])
+        assert fits(compiled("firefunction", tool_choice="required"), turn)
+    assert not fits(compiled("firefunction", tool_choice="required"), f"  {call}")
+
+
+def test_step_3_5_writes_calls_one_behind_the_other() -> None:
+    call = "<tool_call>\n<function=write>\n<parameter=code>\nx\n</parameter>\n</function>\n</tool_call>"
+    turn = f"hm\n</think>\n{call}{call}"
+    assert read(turn, "step3.5") == ("hm\n", "", [Call("write", {"code": "x"})] * 2)
+    assert fits(compiled("step3.5", tool_choice="required"), turn)

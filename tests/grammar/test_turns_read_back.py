@@ -39,14 +39,15 @@ def written(style: ToolStyle, space: str) -> str:
         spaced = re.sub(r"\s+|(?<=[{},])(?! )|(?<=[\]>])(?=[\[<])", space, filled)
         return text[: len(text) - len(rest)] + spaced
 
-    begin, separator, end = "", style.separator, ""
+    begin, separator, end = "", style.between_calls, ""
     if style.section is not None:
         section = style.section
         begin, separator, end = other(section.begin, style.trigger), other(section.separator), other(section.end)
     calls = []
     for call in (PARIS, OSLO):
         before, between = style.forms[0]
-        head = other(before, "" if style.section is not None else style.trigger) + call.name + other(between)
+        behind = other(between.replace("{name}", call.name))
+        head = other(before, "" if style.section is not None else style.trigger) + call.name + behind
         calls.append(f'{head}{{"city": "{call.arguments["city"]}"}}{other(style.ends[0]).rstrip()}')
     return begin + separator.join(calls) + end
 

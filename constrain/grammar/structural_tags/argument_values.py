@@ -164,7 +164,7 @@ class ArgumentWriter:
     excludes : tuple of str
         What no string, and no key, may hold.
     tokens : tuple of str
-        Special tokens among what stands around values: they stand for themselves.
+        Special tokens among what stands around names and values: they stand for themselves.
     """
 
     is_part = True
@@ -194,6 +194,8 @@ class ArgumentWriter:
         self._prefix = ""
         self._tokens = re.compile("|".join(map(re.escape, tokens))) if tokens else None
         self._gap = () if between == r.EPSILON else (self.builder.lexeme(between, "white space"),)
+        self._has_tokens_at_names = self._holds_token(style.before_key) or self._holds_token(style.after_key)
+        self._keys: dict[str, Symbol] = {}
 
     def write_root(self) -> Symbol:
         """The symbol of the arguments: of the members of the document's root, which must be an object, or all of it."""
@@ -207,15 +209,18 @@ class ArgumentWriter:
                     self.builder.add(start, right)
                 continue
             assert isinstance(node, n.ObjectNode)
-            if self._style.after_end:
-                self._check_names(node)
+            self._check_names(node)
             self._write(start, node)
         self._writer.write_queued()
         return start
 
     def _check_names(self, node: n.ObjectNode) -> None:
-        """Refuse members without a name in a style that repeats the name behind the value."""
-        if any(self.value(handle) is not None for _, handle in other_classes(node)):
+        """Refuse members that the schema does not name where only names can be written.
+
+        That is in a style that repeats the name behind the value, and where there are special tokens around it.
+        """
+        is_limited = bool(self._style.after_end) or self._has_tokens_at_names
+        if is_limited and any(self.value(handle) is not None for _, handle in other_classes(node)):
             self.refuse("members that the schema does not name are not supported in this style", node.pointer)
 
     def _write(self, symbol: Symbol, node: n.ArrayNode | n.ObjectNode) -> None:
@@ -274,6 +279,21 @@ class ArgumentWriter:
                 self._values[key] = None
         return self._values[key]
 
+    def key(self, language: r.Regular, name: str) -> Symbol:
+        """The symbol of a name with what stands around it, in which there may be special tokens."""
+        if not self._has_tokens_at_names:
+            return self.builder.own_lexeme(language, name)
+        if name not in self._keys:
+            style = self._style
+            head, gap, rest = style.after_key.partition(style.gap_at) if style.gap_at else (style.after_key, "", "")
+            written = r.intersect(r.literal(style.write_name(name)), r.complement(occurs_in(self._excludes)))
+            right = (*self._gap, *self._fixed(style.before_key), self.builder.lexeme(written, name), *self._fixed(head))
+            self._keys[name] = self.builder.sequence((*right, *self._fixed(gap + rest, before=self._space)))
+        return self._keys[name]
+
+    def _holds_token(self, text: str) -> bool:
+        return self._tokens is not None and self._tokens.search(text) is not None
+
     @property
     def _integer(self) -> Right:
         """An integer behind its own opening."""
@@ -327,7 +347,7 @@ class ArgumentWriter:
         if isinstance(node, n.StringNode):
             return self._string(node, opening)
         if isinstance(node, (n.ArrayNode, n.ObjectNode)) and style.nests:
-            if style.after_end and isinstance(node, n.ObjectNode):
+            if isinstance(node, n.ObjectNode):
                 self._check_names(node)
             known = self._containers.get(node)
             if known is None:
@@ -362,6 +382,8 @@ class ArgumentWriter:
                 body = plain(n.text_of(node))
             else:
                 self.refuse(f"{irregular.text} is supported in JSON only", irregular.pointer)
+        if self._style.quoted:
+            return self._quoted(body)
         is_any = body is ANY_TEXT
         body = self._without_end(body)
         return _within_lines(body) if self._style.string_lines and not is_any else body
@@ -369,6 +391,13 @@ class ArgumentWriter:
     def _without_end(self, body: r.Regular) -> r.Regular:
         """Those strings of a language in which neither the end of a value begins nor what is excluded."""
         return r.intersect(body, r.complement(occurs_in((self._style.mark or self._style.end, *self._excludes))))
+
+    def _quoted(self, body: r.Regular) -> r.Regular:
+        """Those strings as they are where nothing in them needs quotes, and between quotes that they do not hold."""
+        (begin, end), excludes = self._style.quotes, self._excludes
+        bare = r.intersect(body, r.complement(occurs_in((*self._style.quoted, *excludes))))
+        quoted = r.intersect(body, r.complement(occurs_in((end, *excludes))))
+        return r.union(bare, r.concat(r.literal(begin), quoted, r.literal(end)))
 
     def _counted_within_lines(self, low: int, high: int | None) -> r.Regular:
         """As _within_lines, of texts of so many characters.

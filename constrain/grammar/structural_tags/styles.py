@@ -33,6 +33,9 @@ class ArgumentStyle:
         Where there may be white space within ``after_key``: before this part of it.
     string_lines : bool
         Whether a line end behind the opening, and one before the end, are no part of a string.
+    quotes : (str, str)
+        What may stand around a string, and has to where it holds one of ``quoted``.
+    quoted : str
     escapes : dict of str to str
         How characters of a name are written that have a meaning otherwise.
     any_name : bool
@@ -65,6 +68,8 @@ class ArgumentStyle:
     end: str
     gap_at: str = ""
     string_lines: bool = False
+    quotes: tuple[str, str] = ("", "")
+    quoted: str = ""
     escapes: Mapping[str, str] = field(default_factory=dict)
     any_name: bool = False
     before_item: str = ""
@@ -142,12 +147,10 @@ def _bare_objects(quote: str, *, like_json: bool = False) -> ArgumentStyle:
     )
 
 
-def _keys_and_values(suffix: str = "") -> ArgumentStyle:
+def _keys_and_values(prefix: str = "", suffix: str = "") -> ArgumentStyle:
     """Elements for names and for values; there may be white space between the two."""
-    value = f"<arg_value{suffix}>"
-    return ArgumentStyle(
-        f"<arg_key{suffix}>", f"</arg_key{suffix}>{value}", _same(""), f"</arg_value{suffix}>", gap_at=value
-    )
+    key, value = f"{prefix}arg_key{suffix}>", f"{prefix}arg_value{suffix}>"
+    return ArgumentStyle(f"<{key}", f"</{key}<{value}", _same(""), f"</{value}", gap_at=f"<{value}")
 
 
 def _marked_strings(tag: str) -> ArgumentStyle:
@@ -164,8 +167,15 @@ STYLES: dict[str, ArgumentStyle] = {
     "deepseek_v4_1_xml": _marked_strings("｜DSML｜ parameter"),
     "gigachat_xml": _marked_strings("｜GCML｜parameter"),
     "glm_xml": _keys_and_values(),
-    "hy3_opensource_xml": _keys_and_values(":opensource"),
+    "hy3_opensource_xml": _keys_and_values(suffix=":opensource"),
+    "k2_horizon_xml": _keys_and_values("ifm|"),
+    "longcat_xml": _keys_and_values("longcat_"),
     "solar_xml": ArgumentStyle("<|tool_arg:start|>", "<|tool_arg:value|>", _same(""), "<|tool_arg:end|>"),
+    "atem_xml": ArgumentStyle('<atem:parameter name="', '">', _same(""), "</atem:parameter>"),
+    # Strings with a sign that XML knows, or of several lines, stand in a section of their own.
+    "minicpm_xml": ArgumentStyle(
+        '<param name="', '">', _same(""), "</param>", quotes=("<![CDATA[", "]]>"), quoted="<&\n"
+    ),
     "step3_xml": ArgumentStyle('<steptml:parameter name="', '">', _same(""), "</steptml:parameter>"),
     "kimi_k3_xml": ArgumentStyle(
         '<|open|>argument key="',

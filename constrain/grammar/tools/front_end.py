@@ -19,7 +19,7 @@ from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.structural_tags.writer import grammar_of
 from constrain.grammar.tools.definitions import Tool, read_tools
 from constrain.grammar.tools.special_marks import SpecialMarks
-from constrain.grammar.tools.style import Reasoning, ToolStyle, pieces
+from constrain.grammar.tools.style import NAME, Reasoning, ToolStyle, pieces
 from constrain.grammar.tools.styles import ALIASES, STYLES
 
 _SAYS_NOTHING = {"type", "$schema", "title", "description"}
@@ -53,7 +53,7 @@ def from_tools(
     names = _names_of_tokens(special_tokens, chosen, found)
     try:
         with paused_collection():
-            writer = _Turn(chosen, property_order == "any", closed)
+            writer = _Turn(chosen, property_order == "any", closed, names)
             # A budget of thoughts is one of the first.
             turn = writer.format(found, tool_choice, parallel, bool(reasoning), repeats=not has_budget)
             region = writer.thoughts_first(reasoning, turn) if has_budget else None
@@ -145,8 +145,9 @@ def _plain_choice(tool_choice: Any) -> Any:
 class _Turn:
     """Writes a turn as a structural tag."""
 
-    def __init__(self, style: ToolStyle, any_order: bool, closed: bool) -> None:
+    def __init__(self, style: ToolStyle, any_order: bool, closed: bool, tokens: tuple[str, ...]) -> None:
         self._style = style
+        self._tokens = tokens
         self._any_order = any_order
         self._closed = closed
         thoughts = style.reasoning
@@ -202,8 +203,11 @@ class _Turn:
             before.append(f.Tag("#", style.preamble[0], self._free_text(), (style.preamble[1],)))
         if not before:
             return body
-        separator = f.Repeated("#", f.ConstString("#", style.separator), 0, 1)
-        return f.Sequence("#", (f.Repeated("#", f.Sequence("#", (f.Or("#", tuple(before)), separator)), 0, None), body))
+        message: f.Format = f.Or("#", tuple(before))
+        if style.separator:
+            separator = f.Repeated("#", f.ConstString("#", style.separator), 0, 1)
+            message = f.Sequence("#", (message, separator))
+        return f.Sequence("#", (f.Repeated("#", message, 0, None), body))
 
     def thoughts_first(self, tokens: int, turn: f.Format) -> FirstRegion:
         """The budget of the thoughts of a turn: with their marks, or with what shows that there are none."""
@@ -256,7 +260,10 @@ class _Turn:
         if self._style.text is None:
             return text
         before, after = self._style.text
-        return f.Tag("#", before, text, ("", after))
+        framed = f.Tag("#", before, text, tuple(dict.fromkeys(("", after))))
+        if self._style.preamble is None or self._style.end in ("", after):
+            return framed
+        return f.Sequence("#", (framed, f.Repeated("#", f.ConstString("#", self._style.end), 0, 1)))
 
     def _text_before_calls(
         self, tools: list[Tool], are_required: bool, parallel: bool, thoughts: Reasoning | None
@@ -278,7 +285,7 @@ class _Turn:
     def _text_and_calls(self, tools: list[Tool], parallel: bool) -> f.Format:
         style = self._style
         if style.text is not None or style.is_whole:
-            return f.Or("#", (self._text(), self._calls(tools, parallel)))
+            return f.Or("#", (self._text(), self._calls_alone(tools, parallel)))
         tags = self._tags(tools)
         if style.section is not None:
             tags = [self._section(tags, parallel)]
@@ -290,14 +297,17 @@ class _Turn:
         tags = self._tags(tools)
         if style.section is not None:
             return self._section(tags, parallel)
-        return f.TagsWithSeparator("#", tuple(tags), style.separator, True, not parallel or style.text is not None)
+        one = not parallel or (style.text is not None and style.further is None)
+        return f.TagsWithSeparator("#", tuple(tags), style.between_calls, True, one)
 
     def _calls_alone(self, tools: list[Tool], parallel: bool) -> f.Format:
         """Calls where there is no text before them."""
-        calls = self._calls(tools, parallel)
-        if not self._style.before_calls:
-            return calls
-        return f.Sequence("#", (f.Repeated("#", f.ConstString("#", self._style.before_calls), 0, 1), calls))
+        parts = [self._calls(tools, parallel)]
+        if self._style.before_calls:
+            parts.insert(0, f.Repeated("#", f.ConstString("#", self._style.before_calls), 0, 1))
+        if self._style.preamble is not None and self._style.end:
+            parts.append(f.Repeated("#", f.ConstString("#", self._style.end), 0, 1))
+        return parts[0] if len(parts) == 1 else f.Sequence("#", tuple(parts))
 
     def _section(self, tags: list[f.Tag], parallel: bool) -> f.Tag:
         section = self._style.section
@@ -315,7 +325,11 @@ class _Turn:
             reason = f"a tool is called by an identifier of Python in the style {style.name}, not {tool.name!r}"
             raise SchemaError(reason, f"{tool.pointer}/name")
         # A tag begins with text, up to the first pattern.
-        (_, begin), *rest = pieces(before + tool.name + between)
+        written = before + tool.name + between.replace(NAME, tool.name)
+        if any(map(written.startswith, self._messages_begin())):
+            reason = f"a tool with the name {tool.name!r} cannot be told from a text in the style {style.name}"
+            raise SchemaError(reason, f"{tool.pointer}/name")
+        (_, begin), *rest = pieces(written)
         value = f.JsonSchema(
             pointer,
             self._parameters(tool),
@@ -336,12 +350,22 @@ class _Turn:
         ends += [f.Sequence(pointer, _parts(pieces(end), pointer)) for end in others]
         return f.Tag(pointer, begin, f.Sequence(pointer, (content, f.Or(pointer, tuple(ends)))), ("",))
 
+    def _messages_begin(self) -> tuple[str, ...]:
+        """What thoughts, preambles and texts begin with in a turn of several messages."""
+        style = self._style
+        if style.preamble is None or style.text is None:
+            return ()
+        thoughts = () if style.reasoning is None else (style.reasoning.begin,)
+        return (*thoughts, style.preamble[0], style.text[0])
+
     def _parameters(self, tool: Tool) -> Any:
-        """The schema of the arguments of a tool: it names all of them in a style that can write no others."""
+        """The schema of the arguments of a tool: it names all of them where no others can be written."""
         arguments, schema = ARGUMENT_STYLES.get(self._style.arguments), tool.parameters
-        if self._closed and arguments is not None and arguments.after_end and isinstance(schema, dict):
-            return {**schema, "properties": {}} if set(schema) <= _SAYS_NOTHING else schema
-        return schema
+        if not self._closed or arguments is None or not isinstance(schema, dict) or not set(schema) <= _SAYS_NOTHING:
+            return schema
+        around = arguments.before_key + arguments.after_key
+        is_limited = bool(arguments.after_end) or any(token in around for token in self._tokens)
+        return {**schema, "properties": {}} if is_limited else schema
 
 
 def _beginnings(body: f.Format) -> list[str] | None:

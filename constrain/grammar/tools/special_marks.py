@@ -51,9 +51,8 @@ class SpecialMarks:
         style = ARGUMENT_STYLES.get(format.style)
         if style is None:
             return format
-        if self._holds(style.before_key + style.after_key) or self._holds(style.after_end):
-            raise ConstrainError(f"special tokens around the names of arguments are not supported ({format.style})")
-        found = (place for mark in style.around_values() for place in self._pattern.findall(mark))
+        marks = (style.before_key, style.after_key, *style.around_values())
+        found = (place for mark in marks for place in self._pattern.findall(mark))
         return replace(format, tokens=tuple(dict.fromkeys(found)))
 
     def _holds(self, text: str) -> bool:

@@ -9,10 +9,12 @@ from constrain.errors import ConstrainError
 from constrain.grammar.structural_tags.styles import CALLS, JSON
 from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 
-NUMBER, ID = "{number}", "{id}"
-"""In the strings of a style: any digits, and an identifier of letters and digits."""
+NUMBER, ID, WORD = "{number}", "{id}", "{word}"
+"""In the strings of a style: any digits, nine letters and digits, and any number of those, ``-`` and ``_``."""
+NAME = "{name}"
+"""In what stands behind a name: the name once more."""
 
-_PATTERNS = {NUMBER: "[0-9]+", ID: "[a-zA-Z0-9]{9}"}
+_PATTERNS = {NUMBER: "[0-9]+", ID: "[a-zA-Z0-9]{9}", WORD: "[a-zA-Z0-9_-]+"}
 _PLACES = re.compile("|".join(map(re.escape, _PATTERNS)))
 
 
@@ -72,25 +74,25 @@ class Section:
 class ToolStyle:
     """The syntax of a turn.
 
-    A call is what stands before its name, the name, what stands between, the arguments, and an end.  ``{number}`` and
-    ``{id}`` stand for what the model chooses.
+    A call is what stands before its name, the name, what stands between, the arguments, and an end.  ``{number}``,
+    ``{id}`` and ``{word}`` stand for what the model chooses, and ``{name}`` behind the name for that name.
 
     Attributes
     ----------
     name : str
     forms : tuple of (str, str)
         What stands before the name of a tool, and between it and the arguments; in one or several ways, of which the
-        first is the usual one.
+        first is the usual one.  With a preamble a message may begin with the name.
     ends : tuple of str
         What stands behind the arguments.
     also_read : tuple of (str, str)
         Further forms that models write now and then: a parser reads them, a grammar does not allow them.
     call_id : str
         The identifier of a call that is read back: of its ``{name}``, and of ``{id}``, which is what stands for
-        ``{number}`` or ``{id}`` there.
+        ``{number}``, ``{id}`` or ``{word}`` there.
     ends_turn : bool
-        Whether a turn that is read back may lack the end of its last call: that is the token that ends the turn, or
-        models write that token in its place.
+        Whether a turn that is read back may lack the end of its last call, or of its section: that is the token that
+        ends the turn, or models write that token in its place.
     arguments : str
         ``"json"``, or a style of structural_tags/styles.py: ``"python"`` and ``"python_line"`` for calls in Python.
     trigger : str
@@ -112,11 +114,14 @@ class ToolStyle:
         What stands before such a text now and then: a parser reads it, a grammar does not allow it.
     preamble : (str, str), optional
         What stands around a text before the text or call of such a turn.  A turn is several messages then: any number
-        of thoughts and preambles, and that text or call.
+        of thoughts and preambles, and that text or call, or a section of calls.
+    further : str, optional
+        With a preamble and without a section: what stands behind a call, before the separator, where another call
+        follows.  Without it a turn has one call.
     text_first : bool
         Whether such a text comes first in each turn, and a section of calls, if there is one, behind it.
     end : str
-        What a turn may end with, behind all else, if a text comes first.
+        What a turn may end with, behind all else, if a text comes first, or there is a preamble.
     excludes : tuple of str
         What stands neither in free text nor in thoughts, beside the trigger and the marks of thoughts.
     string_excludes : tuple of str
@@ -145,6 +150,7 @@ class ToolStyle:
     text: tuple[str, str] | None = None
     also_text: tuple[str, ...] = ()
     preamble: tuple[str, str] | None = None
+    further: str | None = None
     text_first: bool = False
     end: str = ""
     also_read: tuple[tuple[str, str], ...] = ()
@@ -158,7 +164,7 @@ class ToolStyle:
         if not self.forms or not self.ends:
             raise ConstrainError(f"the style {self.name!r} has no {'ends' if self.forms else 'forms'} of calls")
         needed = {"trigger": [self.trigger]}
-        if self.section is None:
+        if self.section is None and self.preamble is None:
             needed["what stands before a name"] = [before for before, _ in self.read_forms]
         if self.reasoning is not None:
             needed["the end of thoughts"] = [self.reasoning.end]
@@ -187,13 +193,18 @@ class ToolStyle:
             reason = "what stands around a text that comes first, and around the calls behind it, must be said"
             raise ConstrainError(f"the style {self.name!r}: {reason}")
         if self.preamble is not None:
-            if self.text is None or self.text_first or self.section is not None or not self.separator:
-                reason = "a preamble stands before a text or call, in a turn of several messages with a separator"
+            if self.text is None or self.text_first:
+                reason = "a preamble stands before a text or call, in a turn of several messages"
                 raise ConstrainError(f"the style {self.name!r}: {reason}")
             if not all(self.preamble):
                 raise ConstrainError(f"the style {self.name!r}: what stands around a preamble is empty")
-        if self.end and not self.text_first:
-            raise ConstrainError(f"the style {self.name!r}: only a turn in which a text comes first has an end")
+        if self.further is not None and (self.preamble is None or not self.further + self.separator):
+            reason = "calls that follow another need a separator, in a turn of several messages"
+            raise ConstrainError(f"the style {self.name!r}: {reason}")
+        if self.end and not self.text_first and self.preamble is None:
+            raise ConstrainError(
+                f"the style {self.name!r}: only a turn of several messages, or with a text first, ends"
+            )
         if self.arguments not in (JSON, *CALLS, *ARGUMENT_STYLES):
             known = ", ".join((JSON, *CALLS, *ARGUMENT_STYLES))
             raise ConstrainError(f"the style {self.name!r}: arguments must be one of {known}, not {self.arguments!r}")
@@ -218,7 +229,12 @@ class ToolStyle:
         arguments = ARGUMENT_STYLES.get(self.arguments)
         if arguments is not None:
             found += [arguments.before_key, arguments.after_key, *arguments.around_values()]
-        return [*found, *(self.text or ()), *(self.preamble or ())]
+        return [*found, *(self.text or ()), *(self.preamble or ()), self.further or ""]
+
+    @property
+    def between_calls(self) -> str:
+        """What stands between two calls that are no section."""
+        return self.separator if self.preamble is None else (self.further or "") + self.separator
 
 
 def pieces(text: str) -> list[tuple[bool, str]]:

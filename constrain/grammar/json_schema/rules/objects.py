@@ -83,7 +83,7 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     builder, layout, pointer, required_names = context.builder, context.layout, node.pointer, node.required
     add, nonterminal, value_of = builder.add, builder.nonterminal, context.member
     # A name's two languages are the same two objects every time.
-    key_lexeme = builder.own_lexeme
+    key_of = context.key
     close = _close(context)
     members: Right = ()
     # Whether no member at all is possible so far.
@@ -97,18 +97,18 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
             return _missing(context, node, name, handle)
         first_key, next_key = named_keys(layout, name)
         if required:
-            ways: list[Right] = [(*members, key_lexeme(next_key, name), value)] if members else []
+            ways: list[Right] = [(*members, key_of(next_key, name), value)] if members else []
         elif members:
             if len(members) > 1:
                 # One symbol for what is used more than once.
                 whole = nonterminal(pointer)
                 add(whole, members)
                 members = (whole,)
-            ways = [members, (*members, key_lexeme(next_key, name), value)]
+            ways = [members, (*members, key_of(next_key, name), value)]
         else:
             ways = []
         if may_be_empty:
-            ways.append((key_lexeme(first_key, name), value))
+            ways.append((key_of(first_key, name), value))
             may_be_empty = not required
         if len(ways) == 1:
             members = ways[0]
@@ -172,7 +172,7 @@ class _State(NamedTuple):
 
 def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Conflict:
     """The names that may come, each alone."""
-    builder, layout = context.builder, context.layout
+    layout = context.layout
     names: list[_Member] = []
     for name, handle in members_of(node):
         required = name in node.required
@@ -182,11 +182,7 @@ def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Confli
             continue
         first, following = named_keys(layout, name)
         meets = tuple(index for index, rule in enumerate(node.some) if contains(rule.keys, name))
-        names.append(
-            _Member(
-                builder.own_lexeme(first, name), builder.own_lexeme(following, name), handle, meets, required, 1, name
-            )
-        )
+        names.append(_Member(context.key(first, name), context.key(following, name), handle, meets, required, 1, name))
     return names
 
 

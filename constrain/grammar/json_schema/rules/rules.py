@@ -80,6 +80,7 @@ class RuleWriter:
         self.note = document.note
         self._normalizer = Normalizer(max_work, document.refuse)
         self.builder: GrammarBuilder = GrammarBuilder() if whole is None else whole
+        self.key = self.builder.own_lexeme
         self._first = self.builder.nonterminal_count
         self._first_production = self.builder.production_count
         # What was written in each layout.

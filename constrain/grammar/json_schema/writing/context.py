@@ -9,6 +9,7 @@ from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.nodes import Conflict, Node, Normal
+from constrain.grammar.regular import Regular
 from constrain.grammar.rules_on_demand import Template
 
 Right = tuple[Symbol, ...]
@@ -48,6 +49,9 @@ class Context(Written, Protocol):
 
     def value(self, handle: Handle) -> Symbol | None:
         """The symbol of a value, after white space; None if there certainly is no such value."""
+
+    def key(self, language: Regular, name: str) -> Symbol:
+        """The symbol of the key of a name, which is written in this language."""
 
     def member(self, name: str | None, handle: Handle) -> Symbol | None:
         """The same for a member with a name, where that matters to how the value is written."""

@@ -7,6 +7,7 @@ STYLE = ToolStyle(
     forms=(('{"name": "', '", "arguments": '),),
     ends=("}",),
     trigger="functools[",
+    before_calls=" ",
     section=Section("functools[", ", ", "]"),
     notes="FireFunction v2",
 )

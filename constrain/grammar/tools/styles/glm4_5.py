@@ -11,5 +11,5 @@ STYLE = ToolStyle(
     before_calls="\n",
     reasoning=Reasoning("<think>", "</think>", "\n", before="\n"),
     excludes=("</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
-    notes="GLM 4.5, 4.6, 4.7 and 5",
+    notes="GLM 4.5 and 4.6, Ling 3.0, Laguna XS",
 )

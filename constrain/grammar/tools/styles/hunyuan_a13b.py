@@ -8,6 +8,7 @@ from constrain.grammar.tools.styles.apriel import STYLE as APRIEL
 STYLE = replace(
     APRIEL,
     name="hunyuan_a13b",
+    before_calls="",
     reasoning=Reasoning("<think>\n", "</think>", "\n"),
     notes="Hunyuan A13B Instruct",
 )
