@@ -21,7 +21,7 @@ from constrain.cli.grammar_options import (
     GrammarSource,
     chosen_grammar,
     errors_in,
-    given_grammars,
+    grammar_files,
     grammar_is_asked_for,
     grammar_options,
     layout_is_given,
@@ -217,11 +217,6 @@ _LONG_NUMBER = 32
     help="How many of the first tokens are never forgotten.",
 )
 def generate(
-    schema: str | None,
-    regex: str | None,
-    lark: str | None,
-    gbnf: str | None,
-    choices: str | None,
     model: str | None,
     backend: str,
     seed: int | None,
@@ -239,10 +234,7 @@ def generate(
     model needs a grammar, and writes JSON with an indent of 2 unless told otherwise; with --model and no grammar, the
     text is free.
     """
-    given = {"schema": schema, "regex": regex, "lark": lark, "gbnf": gbnf, "choices": choices}
-    # What --regex and --choices take is the grammar itself; of it, '-' means no file.
-    files = [value for kind, value in given_grammars(**given).items() if kind not in ("regex", "choices")]
-    prompt = _prompt(settings["prompt"], settings["prompt_file"], stop, files)
+    prompt = _prompt(settings["prompt"], settings["prompt_file"], stop)
     sampling = {
         name: settings[name]
         for name in ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repetition_window")
@@ -256,8 +248,8 @@ def generate(
     except ConstrainError as error:
         raise click.UsageError(str(error)) from error
     source, grammar, layout = None, None, {}
-    if chosen == "demo" or grammar_is_asked_for(**given):
-        kind, value = chosen_grammar(**given)
+    if chosen == "demo" or grammar_is_asked_for():
+        kind, value = chosen_grammar()
         source = read_source(kind, value)
         layout = _LAYOUT if chosen == "demo" and source.kind == "schema" and not layout_is_given() else {}
         grammar, layout = _read(source, layout)
@@ -352,11 +344,11 @@ def _kv_size(given: str | None) -> dict[str, Any]:
     return {"max_kv_size": int(given)}
 
 
-def _prompt(text: str | None, file: str | None, stop: Sequence[str], grammar_files: Sequence[str | None]) -> str:
+def _prompt(text: str | None, file: str | None, stop: Sequence[str]) -> str:
     """The prompt, from wherever it is."""
     if text is not None and file is not None:
         raise click.UsageError("--prompt and --prompt-file exclude each other")
-    if file == "-" and "-" in grammar_files:
+    if file == "-" and "-" in grammar_files():
         raise click.UsageError("the grammar and the prompt cannot both come from stdin")
     if not all(stop):
         raise click.UsageError("--stop needs a text of at least one character")
