@@ -15,6 +15,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes, tokens_as_bytes
+from constrain.tokenizers.file_errors import errors_of
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, parts_of_file, type_of
 from constrain.tokenizers.formats.json_pieces import is_text, pieces_of_json, vocabulary_of
 from constrain.tokenizers.formats.json_post_processors import around_text, pair_template
@@ -33,12 +34,8 @@ _BYTES_OF_TEXT = bytes_to_text(bytes(byte for byte in range(256) if byte not in 
 
 def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
     """Read the file, and the configuration files beside it for the roles of its special tokens."""
-    try:
+    with errors_of(path):
         return parse_tokenizer_json(path.read_bytes(), path.parent, eos_ids)
-    except TokenizerError as error:
-        raise TokenizerError(f"{path}: {error}") from None
-    except OSError as error:
-        raise TokenizerError(f"{path}: {error.strerror}") from None
 
 
 def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
