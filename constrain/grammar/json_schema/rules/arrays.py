@@ -49,8 +49,7 @@ def _plain_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflic
     builder = context.builder
     comma = builder.lexeme(context.layout.comma, "','")
     close = builder.lexeme(context.layout.close_array, "']'")
-    low = 0 if node.low is None else node.low.value
-    high = None if node.high is None else node.high.value
+    low, high = n.size_range(node)
     elements: list[Symbol] = []
     item: Symbol | None = None
     for index, handle in enumerate((*node.prefix, node.items)):
@@ -114,8 +113,7 @@ def _counting_tails(context: Context, node: n.ArrayNode, unique: bool) -> list[R
     builder = context.builder
     comma = builder.lexeme(context.layout.comma, "','")
     close = builder.lexeme(context.layout.close_array, "']'")
-    low = 0 if node.low is None else node.low.value
-    high = None if node.high is None else node.high.value
+    low, high = n.size_range(node)
     enough = max([low, len(node.prefix), *(each.start for each in node.contains)])
     states = Symbols(builder, node.pointer, "uniqueItems" if unique or node.repeated else "contains")
     tails: list[Right] = []
@@ -185,8 +183,7 @@ def _unique_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Confli
     tails = _counting_tails(context, node, False) if node.contains else _plain_tails(context, node)
     if isinstance(tails, n.Conflict):
         return tails
-    low = 0 if node.low is None else node.low.value
-    high = None if node.high is None else node.high.value
+    low, high = n.size_range(node)
     if low > MAX_DIFFERENT:
         raise LimitError(f"{node.low} beside uniqueItems: it can be at most {MAX_DIFFERENT}", node.unique)
     few = FewValues(context.normal, other_classes)
