@@ -90,26 +90,7 @@ def from_lark(
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
-    Parameters
-    ----------
-    text : str
-        The grammar.
-    start : str
-        The rule (or terminal) that a whole text has to match.
-    base_path : path, optional
-        Folder in which imports are looked up: relative ones (``%import .file.name``), which are refused without it, and
-        others before the grammars that come with Lark.
-    lexing : "any", "longest" or "longest-basic"
-        Any way to split a text into terminals counts; or what Lark's LALR parser accepts with its contextual lexer, or
-        with its basic lexer (:mod:`.longest`).
-    narrow : dict of str to callable, optional
-        By terminal: the strings that it may be after a text (:mod:`constrain.grammar.narrowing`); for lexing "any".
-    case : "unicode" or "ascii"
-        Which letters the flag ``i`` of strings and regexes is about.
-    initial_ignore : bool
-        Whether what ``%ignore`` names may stand before the first terminal.
-    indenting : Indenting, optional
-        What makes indents and dedents of line ends, for the lexings of Lark.
+    The parameters are those of :meth:`constrain.Grammar.from_lark`; ``indenting`` is what its ``indenter`` does.
 
     Raises
     ------
@@ -134,10 +115,10 @@ def from_lark(
         listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
         raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
     if definition.params:
-        raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
+        raise definition.error(f'the start rule "{start}" is a template')
     if definition.has_number:
         reason = f'the start rule "{start}" has a number, and nothing says which'
-        raise definition.source.error(reason, definition.token)
+        raise definition.error(reason)
     if lexing != "any":
         if narrow:
             raise source.error(f'narrow is for lexing="any", not "{lexing}"')
@@ -149,11 +130,9 @@ def from_lark(
         for each in definitions.by_name.values():
             if each.attributes:
                 name = each.attributes[0].name
-                raise each.source.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules', each.token)
+                raise each.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules')
         if definition.is_terminal:
-            raise definition.source.error(
-                f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule', definition.token
-            )
+            raise definition.error(f'the start rule "{start}" is a terminal; Lark\'s LALR parser begins with a rule')
         # Only here Lark itself is needed, which takes as long to import as the whole engine.
         from constrain.grammar.lark.longest import from_lark_longest
 
@@ -301,15 +280,8 @@ class _Compiler:
         self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
     ) -> None:
         """Note what is said of a rule's texts."""
-        note_attributes(
-            self._builder,
-            left,
-            definition.attributes,
-            definition.name,
-            lambda reason: definition.source.error(reason, definition.token),
-            body,
-            end,
-        )
+        attributes, name = definition.attributes, definition.name
+        note_attributes(self._builder, left, attributes, name, definition.error, body, end)
 
     def _is_cut_alone(self, definition: Definition) -> bool:
         """Whether a rule is made of others, and what is said of its text is how long it is."""
@@ -336,7 +308,7 @@ class _Compiler:
             except NotRegularError as error:
                 name = "max_chars" if most_characters(definition.attributes) is not None else "min_tokens"
                 reason = f'[{name}]: the rule "{definition.name}" is made of others: {error}'
-                raise definition.source.error(reason, definition.token) from None
+                raise definition.error(reason) from None
             self._write(left, language, definition)
 
     def _end_rule(self, left: Symbol, definition: Definition, least: int) -> None:
@@ -354,18 +326,14 @@ class _Compiler:
 
     def _write(self, left: Symbol, language: Regular, definition: Definition) -> None:
         """Give a rule its language, and the number of tokens that it takes at least."""
-
-        def make_error(reason: str) -> ConstrainError:
-            return definition.source.error(f"[min_tokens]: {reason}", definition.token)
-
-        write_least(self._builder, left, language, least_tokens(definition.attributes), make_error, definition.name)
+        least = least_tokens(definition.attributes)
+        write_least(self._builder, left, language, least, definition.error, definition.name)
 
     def _cut(self, language: Regular, most: int, definition: Definition, *, has_first_end: bool) -> Regular:
         found = cut_after(language, most, has_first_end=has_first_end, cuts=self._shared.cuts)
         if found is None:
-            raise definition.source.error(
-                f'[max_chars]: the rule "{definition.name}" has look-around, "&" or "~" in it, which is not supported',
-                definition.token,
+            raise definition.error(
+                f'[max_chars]: the rule "{definition.name}" has look-around, "&" or "~" in it, which is not supported'
             )
         return found
 
@@ -420,10 +388,9 @@ class _Compiler:
         self._instances += 1
         self._instance_nodes += sum(1 for body in template.bodies for _ in subtrees_of(body.tree))
         if self._instances > _MAX_INSTANCES or self._instance_nodes > _MAX_INSTANCE_NODES:
-            raise template.source.error(
+            raise template.error(
                 f"the templates and rules with numbers make more than {_MAX_INSTANCES} rules or {_MAX_INSTANCE_NODES} "
-                f'symbols; does "{template.name}" call itself with ever new arguments?',
-                template.token,
+                f'symbols; does "{template.name}" call itself with ever new arguments?'
             )
 
     def _alternatives(self, body: Body, arguments: dict[str, _Argument]) -> list[tuple[Symbol, ...]]:
