@@ -15,11 +15,10 @@ from constrain.arguments import check_integer
 from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.conditions.budget.budget import NOTE, Budget
-from constrain.engine.conditions.budget.cost_tables import prepare
-from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, NoCompletionError, fewest_tokens
+from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, NoCompletionError
 from constrain.engine.conditions.budget.rule_budget import RuleBudget, shortest_completion
 from constrain.engine.conditions.budget.stack_budget import StackBudget
-from constrain.engine.conditions.first_region import FirstRegionBudget
+from constrain.engine.conditions.first_region import FirstRegionBudget, tokens_for_region
 from constrain.engine.conditions.limited_rules.gates import Gates
 from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
 from constrain.engine.conditions.stop_tokens import StopTokens
@@ -165,28 +164,16 @@ class Matcher(Cursor):
         """
         first = self.compiled.ir.first_region
         assert first is not None
-        with region.lock:
-            prepare(region)
-            shortest = fewest_tokens(region, first.shortest)
-        if shortest is None:
-            raise ConstrainError(f"{first.option}: the tokens of the vocabulary cannot spell {first.shortest!r}")
-        needed, most = len(shortest), first.tokens
-        if needed > most:
-            raise ConstrainError(f"{first.option} is too few: what it limits takes {needed} tokens at least")
-        if max_tokens is not None:
-            behind = self.fork()
-            behind._conditions, behind._has_budget = behind._conditions[1:], False
-            behind._heed()
-            if not behind.accept_bytes(first.shortest):
-                raise AssertionError(f"the grammar does not begin with {first.shortest!r}")
-            most = min(most, max_tokens - behind.tokens_to_finish())
-            if needed > most:
-                raise ConstrainError(
-                    f"max_tokens={max_tokens} is too few: {first.option} needs {needed} tokens at least, and the rest "
-                    f"{max_tokens - most}"
-                )
+        most = tokens_for_region(first, region, max_tokens, self._without_budget)
         self._conditions = (*self._conditions, FirstRegionBudget(Matcher(region, most)))
         self._heed()
+
+    def _without_budget(self) -> Matcher:
+        """A copy of one that has a budget."""
+        twin = self.fork()
+        twin._conditions, twin._has_budget = twin._conditions[1:], False
+        twin._heed()
+        return twin
 
     def _is_unasked(self) -> bool:
         """Whether none of the conditions that always ask need be asked here: there is none, or an ample budget.
