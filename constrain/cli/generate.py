@@ -30,7 +30,14 @@ from constrain.cli.grammar_options import (
     show_warnings,
 )
 from constrain.cli.output import write
-from constrain.cli.sampling_options import FURTHER_SAMPLERS, further_sampling_options, make_sampler
+from constrain.cli.sampling_options import (
+    FURTHER_SAMPLERS,
+    SAMPLING,
+    USUAL,
+    further_sampling_options,
+    make_sampler,
+    usual_sampling_options,
+)
 from constrain.cli.sections import SectionCommand, SectionOption, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.tokenizer_options import DEMO
@@ -42,11 +49,9 @@ if TYPE_CHECKING:
     from constrain.backends import Backend
     from constrain.sampling import Sampler
 
-_SAMPLING = "Sampling"
 _model_option = partial(option, section="Model")
 _prompt_option = partial(option, section="Prompt")
 _output_option = partial(option, section="Output")
-_sampling_option = partial(option, section=_SAMPLING)
 _memory_option = partial(option, section="Memory of the model")
 _LARGEST_SEED = 2**64
 # How the demonstration writes JSON unless it is told: as a person would.  Models of one's own know how they write.
@@ -129,52 +134,10 @@ _LONG_NUMBER = 32
     help="A line of JSON on stderr says how likely each token of the prompt is.",
 )
 @_output_option("--json-stats", is_flag=True, help="The summary on stderr is a line of JSON.")
-@_sampling_option(
-    "--temperature",
-    "-t",
-    metavar="T",
-    type=float,
-    default=0.8,
-    show_default=True,
-    help="0: always the most likely token.",
-)
-@_sampling_option(
-    "--top-k", metavar="K", type=int, default=40, show_default=True, help="Only the K most likely tokens; 0: off."
-)
-@_sampling_option(
-    "--top-p",
-    metavar="P",
-    type=float,
-    default=0.9,
-    show_default=True,
-    help="Only the fewest tokens that have probability P together; 1: off.",
-)
-@_sampling_option(
-    "--min-p",
-    metavar="P",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Only tokens with P times the highest probability; 0: off.",
-)
-@_sampling_option(
-    "--repetition-penalty",
-    metavar="R",
-    type=float,
-    default=1.1,
-    show_default=True,
-    help="Make tokens of the last ones less likely; 1: off.",
-)
-@_sampling_option(
-    "--repetition-window",
-    metavar="N",
-    type=int,
-    default=64,
-    show_default=True,
-    help="How many last ones, prompt included; 0: all.",
-)
-@_sampling_option(
+@usual_sampling_options
+@option(
     "--seed",
+    section=SAMPLING,
     metavar="N",
     type=click.IntRange(min=0, max=_LARGEST_SEED - 1),
     help="Equal seeds give equal texts.  [default: random]",
@@ -235,10 +198,7 @@ def generate(
     text is free.
     """
     prompt = _prompt(settings["prompt"], settings["prompt_file"], stop)
-    sampling = {
-        name: settings[name]
-        for name in ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repetition_window")
-    }
+    sampling = {name: settings[name] for name in USUAL}
     memory = ("kv_type", "max_seq_len", "eviction_policy", "eviction_window", "protected_prefix")
     _check_beams(settings["beams"], count)
     try:
@@ -323,7 +283,7 @@ def _check_beams(beams: int | None, count: int) -> None:
         raise click.UsageError(f"--count {count} is more than --beams {beams}")
     for name, parameter in said.items():
         # Equal seeds give equal texts here too.
-        if name == "stop" or (parameter.section in (_SAMPLING, FURTHER_SAMPLERS) and name != "seed"):
+        if name == "stop" or (parameter.section in (SAMPLING, FURTHER_SAMPLERS) and name != "seed"):
             option_name = max(parameter.opts, key=len)
             raise click.UsageError(f"{option_name} is for texts that are drawn, and --beams draws none")
 
