@@ -44,7 +44,6 @@ from constrain.engine.traveller import (
 from constrain.engine.vocabulary.bitmasks import Bitmask, ids_in_mask, words_for
 from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.mask_rows import check_bitmask
-from constrain.engine.vocabulary.token_spellings import SpelledVocabulary
 from constrain.engine.vocabulary.vocabulary import END, NORMAL
 from constrain.errors import ConstrainError
 from constrain.grammar.events import Event, EventReader
@@ -581,7 +580,7 @@ class Matcher(Cursor):
         shut = self._shut() if compiled.ir.token_limits else {}
         found = next(filter(None, (reader.read(each, has_ended, shut) for each in texts)), [])
         self._reader = reader
-        return [replace(each, data=self._plain(each.data)) for each in found]
+        return [replace(each, data=compiled.vocabulary.without_spellings(each.data)) for each in found]
 
     def _shut(self) -> dict[int, frozenset[int]]:
         """Where in the text limited rules were closed, and which."""
@@ -669,21 +668,6 @@ class Matcher(Cursor):
         raise ConstrainError(
             "events() needs a grammar of a JSON Schema or a pydantic model, or one that captures rules"
         )
-
-    def _plain(self, data: bytes) -> bytes:
-        """Some bytes of a text without the spellings of tokens: ordinary tokens have text, special ones have none."""
-        vocabulary = self.compiled.vocabulary
-        if not isinstance(vocabulary, SpelledVocabulary):
-            return data
-        plain, pieces = vocabulary.plain, []
-        while data:
-            text, mark, rest = data.partition(MARK_BYTE)
-            pieces.append(text)
-            token = spelled_token(mark + rest)
-            if token is not None and plain.kinds[token] == NORMAL:
-                pieces.append(plain.tokens[token])
-            data = rest[3:]
-        return b"".join(pieces)
 
     def tokens_to_finish(self) -> int:
         """How many tokens the shortest completion of the text takes that is known; 0 where it may end.
