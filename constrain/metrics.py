@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from time import perf_counter
@@ -149,14 +150,20 @@ class _Metrics(Instruments):
 
     # -- grammars ----------------------------------------------------------------------------------
 
+    @contextmanager
+    def _counted(self, stage: str) -> Iterator[None]:
+        """Count an error of a stage."""
+        try:
+            yield
+        except ConstrainError as error:
+            self.errors.labels(stage, type(error).__name__).inc()
+            raise
+
     def _reading(self, kind: str, original: Any) -> Any:
         @wraps(original)
         def read(cls: type[Grammar], *args: Any, **options: Any) -> Grammar:
-            try:
+            with self._counted("read"):
                 grammar, seconds = self._outermost(lambda: original(cls, *args, **options))
-            except ConstrainError as error:
-                self.errors.labels("read", type(error).__name__).inc()
-                raise
             if seconds >= 0:
                 self.read_seconds.labels(kind).observe(seconds)
             return grammar  # type: ignore[no-any-return]
@@ -167,11 +174,8 @@ class _Metrics(Instruments):
         def compile_(compiler: GrammarCompiler, *args: Any, **options: Any) -> Any:
             self._calls.was_new = False
             begin = perf_counter()
-            try:
+            with self._counted("compile"):
                 compiled = original(compiler, *args, **options)
-            except ConstrainError as error:
-                self.errors.labels("compile", type(error).__name__).inc()
-                raise
             if self._calls.was_new:
                 self.compile_seconds.observe(perf_counter() - begin)
             self.lookups.labels("compiled" if self._calls.was_new else "kept").inc()
@@ -192,11 +196,8 @@ class _Metrics(Instruments):
 
     def _loading(self, original: Any) -> Any:
         def load(compiler: GrammarCompiler, *args: Any, **options: Any) -> Any:
-            try:
+            with self._counted("load"):
                 compiled = original(compiler, *args, **options)
-            except ConstrainError as error:
-                self.errors.labels("load", type(error).__name__).inc()
-                raise
             self.lookups.labels("loaded").inc()
             return compiled
 
