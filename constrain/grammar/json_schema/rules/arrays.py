@@ -217,13 +217,8 @@ def _unique_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Confli
             f"uniqueItems is not supported for items that have {unsupported[0]} (at {unsupported[1]})", node.unique
         )
         return tails
-    context.makes_lexemes = True
-    items = context.unfolded(UniqueItems(context, node, context.layout), node.pointer)
-    close = (context.builder.lexeme(context.layout.close_array, "']'"),)
-    for tail in tails:
-        if tail != close:
-            context.builder.add(items, tail)
-    return [*(tail for tail in tails if tail == close), (items,)]
+    items, empty = _unfolded(context, node, UniqueItems, tails)
+    return [*empty, (items,)]
 
 
 def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflict:
@@ -251,13 +246,21 @@ def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Con
     if context.value(node.items) is None:
         who = f"an item that comes twice (since not {node.repeated})"
         return nothing(who, context.why_nothing(node.items))
+    items, _ = _unfolded(context, node, RepeatedItems, tails)
+    return [(items,)]
+
+
+def _unfolded(
+    context: Context, node: n.ArrayNode, kind: type[UniqueItems | RepeatedItems], tails: list[Right]
+) -> tuple[Symbol, list[Right]]:
+    """A rule of all tails that have items, whose values are told apart; and the tails without any."""
     context.makes_lexemes = True
-    items = context.unfolded(RepeatedItems(context, node, context.layout), node.pointer)
+    items = context.unfolded(kind(context, node, context.layout), node.pointer)
     close = (context.builder.lexeme(context.layout.close_array, "']'"),)
     for tail in tails:
         if tail != close:
             context.builder.add(items, tail)
-    return [(items,)]
+    return items, [tail for tail in tails if tail == close]
 
 
 def _kinds_of_items(node: n.ArrayNode) -> list[Handle]:
