@@ -57,39 +57,7 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
     _check_model(model)
     added = _added_tokens(content.get("added_tokens"))
     pre = read_pre_tokenizer(content.get("pre_tokenizer"))
-    if not _is_usual_byte_level(content, pre):
-        return _piece_tokenizer(content, added, folder, eos_ids)
     vocab = vocabulary_of(model)
-    tokens, foreign = _tokens(vocab, {token.content for token in added})
-    _check_added_ids(added, vocab)
-    merges = _merges(model.get("merges"), vocab)
-    ids = {token.content: token.id for token in added}
-
-    def to_id(name: str) -> int | None:
-        return ids.get(name, vocab.get(name))
-
-    roles = read_roles(folder, (token.id for token in added if token.special), to_id)
-    before, after = around_text(content.get("post_processor"), to_id)
-    options = ByteLevelOptions(
-        split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
-        whole_piece=bool(model.get("ignore_merges")),
-        normal_form=_normal_form(content.get("normalizer")),
-        added_in_alphabet=True,
-        add_prefix_space=pre.prefix,
-        before=before,
-        after=after,
-    )
-    eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    tokenizer = ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
-    tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
-    _check_template_ids(tokenizer)
-    return tokenizer
-
-
-def _piece_tokenizer(
-    content: dict[str, Any], added: list[AddedToken], folder: Path | None, eos_ids: tuple[int, ...] | None
-) -> Tokenizer:
-    vocab = vocabulary_of(content["model"])
     _check_added_ids(added, vocab)
     ids = {token.content: token.id for token in added}
 
@@ -97,14 +65,37 @@ def _piece_tokenizer(
         return ids.get(name, vocab.get(name))
 
     around = around_text(content.get("post_processor"), to_id)
-    model, vocabulary, options = pieces_of_json(content, added, around, _merges)
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    tokenizer = PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
-    tokenizer.file_parts = parts_of_file(content, (token.id for token in added if token.content not in vocab))
+    roles = _with_first_eos(roles, eos)
+    tokenizer: ByteLevelBPE | PieceTokenizer
+    if _is_usual_byte_level(content, pre):
+        tokens, foreign = _tokens(vocab, set(ids))
+        merges = _merges(model.get("merges"), vocab)
+        usual = _byte_level_options(content, pre, around)
+        tokenizer = ByteLevelBPE(tokens, merges, added, usual, roles, eos, foreign=foreign)
+    else:
+        pieces, vocabulary, options = pieces_of_json(content, added, around, _merges)
+        tokenizer = PieceTokenizer(pieces, vocabulary, options, roles, eos)
+        tokenizer.file_parts = parts_of_file(content, (token.id for token in added if token.content not in vocab))
     tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
     _check_template_ids(tokenizer)
     return tokenizer
+
+
+def _byte_level_options(
+    content: dict[str, Any], pre: PreTokenizer, around: tuple[tuple[int, ...], tuple[int, ...]]
+) -> ByteLevelOptions:
+    before, after = around
+    return ByteLevelOptions(
+        split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
+        whole_piece=bool(content["model"].get("ignore_merges")),
+        normal_form=_normal_form(content.get("normalizer")),
+        added_in_alphabet=True,
+        add_prefix_space=pre.prefix,
+        before=before,
+        after=after,
+    )
 
 
 def _check_template_ids(tokenizer: ByteLevelBPE | PieceTokenizer) -> None:
