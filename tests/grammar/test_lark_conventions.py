@@ -6,15 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES
 
 import constrain
 from constrain.errors import GrammarError
 
-VOCABULARY = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
-
 
 def fitting(grammar: str, texts: tuple[str, ...], **options: Any) -> list[str]:
-    compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, **options).ir, VOCABULARY)
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, **options).ir, BYTES)
     found = []
     for text in texts:
         matcher = constrain.Matcher(compiled)

@@ -6,22 +6,17 @@ import itertools
 import re
 
 import pytest
+from byte_tokens import BYTES, fits
 
 import constrain
 from constrain.errors import GrammarError
 
-VOCABULARY = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 LONG = ["".join(word) for size in range(9) for word in itertools.product("aé>", repeat=size)]
 WORDS = [word for word in LONG if len(word) < 6]
 
 
-def fits(compiled: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(compiled)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
-
-
 def read(text: str) -> constrain.CompiledGrammar:
-    return constrain.CompiledGrammar(constrain.Grammar.from_lark(text).ir, VOCABULARY)
+    return constrain.CompiledGrammar(constrain.Grammar.from_lark(text).ir, BYTES)
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3])
@@ -68,7 +63,7 @@ def test_a_rule_of_others_is_over_after_so_many_characters(most: int, rules: str
 def test_no_limit() -> None:
     assert fits(read("start[max_chars=2147483647]: /a*/"), "a" * 50)
     ebnf = constrain.Grammar.from_ebnf('root ::= r "!"\nr[max_chars=2] ::= [a-z]*')
-    compiled = constrain.CompiledGrammar(ebnf.ir, VOCABULARY)
+    compiled = constrain.CompiledGrammar(ebnf.ir, BYTES)
     assert fits(compiled, "ab!")
     assert not fits(compiled, "abc!")
 
