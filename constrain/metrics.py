@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from time import perf_counter
@@ -38,6 +39,10 @@ _KINDS = (
     "choices",
     "pydantic",
 )
+
+
+_Tell = Callable[[tuple[Any, ...], Any, float], None]
+"""Notes a call: its arguments, what it has returned, and the seconds."""
 
 
 def enable(registry: Any = None, *, kept_mass: bool = False) -> None:
@@ -106,27 +111,41 @@ class _Metrics(Instruments):
         for kind in _KINDS:
             name = f"from_{kind}"
             self.replace(Grammar, name, classmethod(self._reading(kind, vars(Grammar)[name].__func__)))
-        self._measure(GrammarCompiler, "compile", self._compiling)
-        self._measure(GrammarCompiler, "submit", self._submitting)
-        self._measure(GrammarCompiler, "load", self._loading)
-        self._measure(GrammarCompiler, "_keep", self._keeping)
+        self._around(GrammarCompiler, "compile", self._compiling)
+        self._around(GrammarCompiler, "submit", self._submitting)
+        self._around(GrammarCompiler, "load", self._loading)
+        self._around(GrammarCompiler, "_keep", self._keeping)
         # Nobody asked for the grammar and the masks of this one.
-        self._measure(GrammarCompiler, "_share_usual_masks", self._timed(None))
-        self._measure(Matcher, "fill_next_token_bitmask", self._timed(self.mask_seconds))
-        self._measure(batches, "_write", self._batch)
-        self._measure(batches, "_fill_known", self._known)
+        self._measure(GrammarCompiler, "_share_usual_masks")
+        self._measure(Matcher, "fill_next_token_bitmask", lambda _, __, seconds: self.mask_seconds.observe(seconds))
+        self._measure(batches, "_write", self._tell_of_batch)
+        self._around(batches, "_fill_known", self._known)
         # These run in other threads too.
-        self._measure(batches, "_fill", self._timed(None))
-        self._measure(drafts._Drafts, "_follow", self._timed(None))
-        self._measure(drafts._Drafts, "fill", self._draft)
-        self._measure(Matcher, "forced_tokens", self._counting(self.forced_tokens))
-        self._measure(Matcher, "forced_bytes", self._counting(self.forced_bytes))
+        self._measure(batches, "_fill")
+        self._measure(drafts._Drafts, "_follow")
+        self._measure(drafts._Drafts, "fill", self._tell_of_drafts)
+        self._measure(Matcher, "forced_tokens", lambda _, tokens, __: self.forced_tokens.inc(len(tokens)))
+        self._measure(Matcher, "forced_bytes", lambda _, data, __: self.forced_bytes.inc(len(data)))
         if self._measures_mass:
-            self._measure(applying, "_apply_mask", self._applying)
+            self._around(applying, "_apply_mask", self._applying)
 
-    def _measure(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
+    def _around(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
         original = vars(owner)[name]
         self.replace(owner, name, wraps(original)(around(original)))
+
+    def _measure(self, owner: Any, name: str, tell: _Tell | None = None) -> None:
+        """Tell of each call; without ``tell`` of none, nor of those within it."""
+
+        def around(original: Any) -> Any:
+            def measured(*args: Any, **options: Any) -> Any:
+                result, seconds = self._outermost(lambda: original(*args, **options))
+                if tell is not None and seconds >= 0:
+                    tell(args, result, seconds)
+                return result
+
+            return measured
+
+        self._around(owner, name, around)
 
     def _outermost(self, call: Callable[[], Any]) -> tuple[Any, float]:
         """What a call returns, and the seconds that it takes; -1 within another one."""
@@ -140,40 +159,22 @@ class _Metrics(Instruments):
             self._calls.busy = False
         return result, perf_counter() - begin
 
-    def _timed(self, histogram: Any) -> Callable[[Any], Any]:
-        def around(original: Any) -> Any:
-            def measured(*args: Any, **options: Any) -> Any:
-                result, seconds = self._outermost(lambda: original(*args, **options))
-                if histogram is not None and seconds >= 0:
-                    histogram.observe(seconds)
-                return result
-
-            return measured
-
-        return around
-
-    def _counting(self, counter: Any) -> Callable[[Any], Any]:
-        def around(original: Any) -> Any:
-            def measured(*args: Any, **options: Any) -> Any:
-                result, seconds = self._outermost(lambda: original(*args, **options))
-                if seconds >= 0:
-                    counter.inc(len(result))
-                return result
-
-            return measured
-
-        return around
-
     # -- grammars ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _counted(self, stage: str) -> Iterator[None]:
+        """Count an error of a stage."""
+        try:
+            yield
+        except ConstrainError as error:
+            self.errors.labels(stage, type(error).__name__).inc()
+            raise
 
     def _reading(self, kind: str, original: Any) -> Any:
         @wraps(original)
         def read(cls: type[Grammar], *args: Any, **options: Any) -> Grammar:
-            try:
+            with self._counted("read"):
                 grammar, seconds = self._outermost(lambda: original(cls, *args, **options))
-            except ConstrainError as error:
-                self.errors.labels("read", type(error).__name__).inc()
-                raise
             if seconds >= 0:
                 self.read_seconds.labels(kind).observe(seconds)
             return grammar  # type: ignore[no-any-return]
@@ -184,11 +185,8 @@ class _Metrics(Instruments):
         def compile_(compiler: GrammarCompiler, *args: Any, **options: Any) -> Any:
             self._calls.was_new = False
             begin = perf_counter()
-            try:
+            with self._counted("compile"):
                 compiled = original(compiler, *args, **options)
-            except ConstrainError as error:
-                self.errors.labels("compile", type(error).__name__).inc()
-                raise
             if self._calls.was_new:
                 self.compile_seconds.observe(perf_counter() - begin)
             self.lookups.labels("compiled" if self._calls.was_new else "kept").inc()
@@ -209,11 +207,8 @@ class _Metrics(Instruments):
 
     def _loading(self, original: Any) -> Any:
         def load(compiler: GrammarCompiler, *args: Any, **options: Any) -> Any:
-            try:
+            with self._counted("load"):
                 compiled = original(compiler, *args, **options)
-            except ConstrainError as error:
-                self.errors.labels("load", type(error).__name__).inc()
-                raise
             self.lookups.labels("loaded").inc()
             return compiled
 
@@ -233,14 +228,9 @@ class _Metrics(Instruments):
 
     # -- masks ---------------------------------------------------------------------------------------
 
-    def _batch(self, original: Any) -> Any:
-        def write(sequences: list[Matcher], *args: Any) -> None:
-            _, seconds = self._outermost(lambda: original(sequences, *args))
-            if seconds >= 0:
-                self.batch_seconds.observe(seconds)
-                self.batch_size.observe(len(sequences))
-
-        return write
+    def _tell_of_batch(self, args: tuple[Any, ...], result: None, seconds: float) -> None:
+        self.batch_seconds.observe(seconds)
+        self.batch_size.observe(len(args[0]))
 
     def _known(self, original: Any) -> Any:
         def fill_known(contexts: Any, *args: Any) -> Any:
@@ -251,17 +241,11 @@ class _Metrics(Instruments):
 
         return fill_known
 
-    def _draft(self, original: Any) -> Any:
-        def fill(batch: Any, *args: Any) -> list[int]:
-            counts, seconds = self._outermost(lambda: original(batch, *args))
-            if seconds >= 0:
-                legal = sum(counts)
-                self.draft_seconds.observe(seconds)
-                self.draft_tokens.labels("yes").inc(legal)
-                self.draft_tokens.labels("no").inc(len(batch.tokens) - legal)
-            return counts  # type: ignore[no-any-return]
-
-        return fill
+    def _tell_of_drafts(self, args: tuple[Any, ...], counts: list[int], seconds: float) -> None:
+        legal = sum(counts)
+        self.draft_seconds.observe(seconds)
+        self.draft_tokens.labels("yes").inc(legal)
+        self.draft_tokens.labels("no").inc(len(args[0].tokens) - legal)
 
     def _applying(self, original: Any) -> Any:
         def apply(logits: Any, mask: Any, indices: Any) -> None:

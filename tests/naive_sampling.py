@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -61,3 +63,15 @@ def naive_distribution(logits, allowed, history, options):
         order = sorted(range(len(ids)), key=lambda j: (round(distance[j], 9), -p[j], ids[j]))
         ids = cut(order, p, options["typical"])
     return dict(zip(ids, probabilities().tolist(), strict=True))
+
+
+def assert_drawn_by(ids, probabilities, drawn):
+    """These ids alone were drawn, each about as often as it should be."""
+    counts = np.bincount(drawn, minlength=max(ids) + 1)
+    assert set(np.flatnonzero(counts)) <= set(ids.tolist())
+    expected = len(drawn) * probabilities
+    statistic = float(((counts[ids] - expected) ** 2 / expected).sum())
+    # The point of chi-square above which 1 in 10,000 is, by the Wilson-Hilferty approximation.
+    freedom = len(ids) - 1
+    assert freedom >= 3
+    assert statistic < freedom * (1 - 2 / (9 * freedom) + 3.719 * math.sqrt(2 / (9 * freedom))) ** 3

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES
 
 import constrain
 from constrain import Grammar, GrammarCompiler, Matcher, Vocabulary
@@ -17,7 +18,6 @@ from constrain.backends import load_backend
 from constrain.demo import load
 from constrain.generation import beam_search, generate, generate_batch
 
-BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_ids=[256])
 COMPILED = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes", "no"]))
 MASK = constrain.allocate_token_bitmask(1, BYTES.size)
 

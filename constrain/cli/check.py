@@ -41,11 +41,6 @@ _BOM = b"\xef\xbb\xbf"
 @option("--quiet", "-q", section="Output", is_flag=True, help="Nothing but the exit code.")
 def check(
     file: str | None,
-    schema: str | None,
-    regex: str | None,
-    lark: str | None,
-    gbnf: str | None,
-    choices: str | None,
     text: str | None,
     exact: bool,
     as_json: bool,
@@ -59,9 +54,8 @@ def check(
     """
     if as_json and quiet:
         raise click.UsageError("--json and --quiet exclude each other")
-    kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
-    grammar_file = value if kind not in ("regex", "choices") else None
-    source, data = chosen_text(file, text, grammar_file)
+    kind, value = chosen_grammar()
+    source, data = chosen_text(file, text)
     grammar_source = read_source(kind, value)
     grammar = grammar_source.grammar()
 

@@ -61,11 +61,6 @@ _TITLE_SHOWN = 40
 )
 def explain(
     file: str | None,
-    schema: str | None,
-    regex: str | None,
-    lark: str | None,
-    gbnf: str | None,
-    choices: str | None,
     text: str | None,
     tokenizer: str | None,
     model: str | None,
@@ -78,10 +73,9 @@ def explain(
     The text is that of FILE, of --text, or of stdin. Give exactly one grammar. Without --html it is a
     table. The text need not be valid: then it goes as far as the grammar does, and the exit code is 1.
     """
-    kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
+    kind, value = chosen_grammar()
     check_model(tokenizer, model)
-    grammar_file = value if kind not in ("regex", "choices") else None
-    source, data = chosen_text(file, text, grammar_file)
+    source, data = chosen_text(file, text)
     grammar_source = read_source(kind, value)
     grammar = grammar_source.grammar()
 

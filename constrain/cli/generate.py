@@ -21,7 +21,7 @@ from constrain.cli.grammar_options import (
     GrammarSource,
     chosen_grammar,
     errors_in,
-    given_grammars,
+    grammar_files,
     grammar_is_asked_for,
     grammar_options,
     layout_is_given,
@@ -30,7 +30,14 @@ from constrain.cli.grammar_options import (
     show_warnings,
 )
 from constrain.cli.output import write
-from constrain.cli.sampling_options import FURTHER_SAMPLERS, further_sampling_options, make_sampler
+from constrain.cli.sampling_options import (
+    FURTHER_SAMPLERS,
+    SAMPLING,
+    USUAL,
+    further_sampling_options,
+    make_sampler,
+    usual_sampling_options,
+)
 from constrain.cli.sections import SectionCommand, SectionOption, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.tokenizer_options import DEMO
@@ -42,11 +49,9 @@ if TYPE_CHECKING:
     from constrain.backends import Backend
     from constrain.sampling import Sampler
 
-_SAMPLING = "Sampling"
 _model_option = partial(option, section="Model")
 _prompt_option = partial(option, section="Prompt")
 _output_option = partial(option, section="Output")
-_sampling_option = partial(option, section=_SAMPLING)
 _memory_option = partial(option, section="Memory of the model")
 _LARGEST_SEED = 2**64
 # How the demonstration writes JSON unless it is told: as a person would.  Models of one's own know how they write.
@@ -129,52 +134,10 @@ _LONG_NUMBER = 32
     help="A line of JSON on stderr says how likely each token of the prompt is.",
 )
 @_output_option("--json-stats", is_flag=True, help="The summary on stderr is a line of JSON.")
-@_sampling_option(
-    "--temperature",
-    "-t",
-    metavar="T",
-    type=float,
-    default=0.8,
-    show_default=True,
-    help="0: always the most likely token.",
-)
-@_sampling_option(
-    "--top-k", metavar="K", type=int, default=40, show_default=True, help="Only the K most likely tokens; 0: off."
-)
-@_sampling_option(
-    "--top-p",
-    metavar="P",
-    type=float,
-    default=0.9,
-    show_default=True,
-    help="Only the fewest tokens that have probability P together; 1: off.",
-)
-@_sampling_option(
-    "--min-p",
-    metavar="P",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Only tokens with P times the highest probability; 0: off.",
-)
-@_sampling_option(
-    "--repetition-penalty",
-    metavar="R",
-    type=float,
-    default=1.1,
-    show_default=True,
-    help="Make tokens of the last ones less likely; 1: off.",
-)
-@_sampling_option(
-    "--repetition-window",
-    metavar="N",
-    type=int,
-    default=64,
-    show_default=True,
-    help="How many last ones, prompt included; 0: all.",
-)
-@_sampling_option(
+@usual_sampling_options
+@option(
     "--seed",
+    section=SAMPLING,
     metavar="N",
     type=click.IntRange(min=0, max=_LARGEST_SEED - 1),
     help="Equal seeds give equal texts.  [default: random]",
@@ -217,11 +180,6 @@ _LONG_NUMBER = 32
     help="How many of the first tokens are never forgotten.",
 )
 def generate(
-    schema: str | None,
-    regex: str | None,
-    lark: str | None,
-    gbnf: str | None,
-    choices: str | None,
     model: str | None,
     backend: str,
     seed: int | None,
@@ -239,14 +197,8 @@ def generate(
     model needs a grammar, and writes JSON with an indent of 2 unless told otherwise; with --model and no grammar, the
     text is free.
     """
-    given = {"schema": schema, "regex": regex, "lark": lark, "gbnf": gbnf, "choices": choices}
-    # What --regex and --choices take is the grammar itself; of it, '-' means no file.
-    files = [value for kind, value in given_grammars(**given).items() if kind not in ("regex", "choices")]
-    prompt = _prompt(settings["prompt"], settings["prompt_file"], stop, files)
-    sampling = {
-        name: settings[name]
-        for name in ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "repetition_window")
-    }
+    prompt = _prompt(settings["prompt"], settings["prompt_file"], stop)
+    sampling = {name: settings[name] for name in USUAL}
     memory = ("kv_type", "max_seq_len", "eviction_policy", "eviction_window", "protected_prefix")
     _check_beams(settings["beams"], count)
     try:
@@ -256,8 +208,8 @@ def generate(
     except ConstrainError as error:
         raise click.UsageError(str(error)) from error
     source, grammar, layout = None, None, {}
-    if chosen == "demo" or grammar_is_asked_for(**given):
-        kind, value = chosen_grammar(**given)
+    if chosen == "demo" or grammar_is_asked_for():
+        kind, value = chosen_grammar()
         source = read_source(kind, value)
         layout = _LAYOUT if chosen == "demo" and source.kind == "schema" and not layout_is_given() else {}
         grammar, layout = _read(source, layout)
@@ -331,7 +283,7 @@ def _check_beams(beams: int | None, count: int) -> None:
         raise click.UsageError(f"--count {count} is more than --beams {beams}")
     for name, parameter in said.items():
         # Equal seeds give equal texts here too.
-        if name == "stop" or (parameter.section in (_SAMPLING, FURTHER_SAMPLERS) and name != "seed"):
+        if name == "stop" or (parameter.section in (SAMPLING, FURTHER_SAMPLERS) and name != "seed"):
             option_name = max(parameter.opts, key=len)
             raise click.UsageError(f"{option_name} is for texts that are drawn, and --beams draws none")
 
@@ -352,11 +304,11 @@ def _kv_size(given: str | None) -> dict[str, Any]:
     return {"max_kv_size": int(given)}
 
 
-def _prompt(text: str | None, file: str | None, stop: Sequence[str], grammar_files: Sequence[str | None]) -> str:
+def _prompt(text: str | None, file: str | None, stop: Sequence[str]) -> str:
     """The prompt, from wherever it is."""
     if text is not None and file is not None:
         raise click.UsageError("--prompt and --prompt-file exclude each other")
-    if file == "-" and "-" in grammar_files:
+    if file == "-" and "-" in grammar_files():
         raise click.UsageError("the grammar and the prompt cannot both come from stdin")
     if not all(stop):
         raise click.UsageError("--stop needs a text of at least one character")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from constrain import Grammar
 
 _KINDS = ("schema", "regex", "lark", "gbnf", "ebnf", "choices", "structural-tag", "tools")
+# What these take is the grammar itself, and no file.
+_IN_PLACE = ("regex", "choices")
 _LEXINGS = ("any", "longest", "longest-basic")
 _WARNINGS_SHOWN = 5
 # No grammar or text is so long by intention; a device or a pipe may have no end.
@@ -39,7 +41,7 @@ GRAMMAR = "Grammar, exactly one"
 _LARK = "How a --lark grammar is read"
 _TURN = "A turn with --tools"
 _JSON = "How the JSON of a --schema is written"
-_GIVEN_KINDS = "constrain.other grammars"
+_GIVEN_KINDS = "constrain.grammars"
 _GIVEN_LEXING = "constrain.lexing"
 _GIVEN_TURN = "constrain.tool options"
 _WHITE_SPACE = ("whitespace", "max_whitespace", "indent", "whitespace_pattern")
@@ -47,7 +49,7 @@ _GIVEN = "constrain.schema options"
 
 
 def _kept(section: str, place: str) -> Callable[..., Callable[..., Any]]:
-    """What makes options of a section that are noted in one place, so that not every command has to pass them on."""
+    """What makes options of a section that are noted in one place, so that no command has to pass them on."""
 
     def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         if value is not None and value is not False:
@@ -56,43 +58,24 @@ def _kept(section: str, place: str) -> Callable[..., Callable[..., Any]]:
     return partial(option, section=section, expose_value=False, callback=keep)
 
 
-_other_grammar = _kept(GRAMMAR, _GIVEN_KINDS)
+_grammar_option = _kept(GRAMMAR, _GIVEN_KINDS)
 _lark_option = _kept(_LARK, _GIVEN_LEXING)
 _turn_option = _kept(_TURN, _GIVEN_TURN)
 _json_option = _kept(_JSON, _GIVEN)
 
 _OPTIONS = (
-    option("--schema", "-s", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin).", section=GRAMMAR),
-    option(
-        "--regex", "-r", metavar="PATTERN", type=TEXT, help="A regular expression for the whole text.", section=GRAMMAR
-    ),
-    option(
-        "--lark",
-        "-l",
-        metavar="FILE",
-        type=FILE,
-        help="A Lark grammar; it begins with the rule 'start'.",
-        section=GRAMMAR,
-    ),
-    option(
-        "--gbnf",
-        "-g",
-        metavar="FILE",
-        type=FILE,
-        help="A GBNF grammar; it begins with the rule 'root'.",
-        section=GRAMMAR,
-    ),
-    _other_grammar(
+    _grammar_option("--schema", "-s", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin)."),
+    _grammar_option("--regex", "-r", metavar="PATTERN", type=TEXT, help="A regular expression for the whole text."),
+    _grammar_option("--lark", "-l", metavar="FILE", type=FILE, help="A Lark grammar; it begins with the rule 'start'."),
+    _grammar_option("--gbnf", "-g", metavar="FILE", type=FILE, help="A GBNF grammar; it begins with the rule 'root'."),
+    _grammar_option(
         "--ebnf", metavar="FILE", type=FILE, help="A grammar in XGrammar's EBNF; it begins with the rule 'root'."
     ),
-    option(
-        "--choices", "-c", metavar="A,B,..", type=TEXT, help="One of these; written as a line of CSV.", section=GRAMMAR
+    _grammar_option("--choices", "-c", metavar="A,B,..", type=TEXT, help="One of these; written as a line of CSV."),
+    _grammar_option(
+        "--structural-tag", metavar="FILE", type=FILE, help="A structural tag in JSON, as XGrammar has it."
     ),
-)
-
-_OTHER_OPTIONS = (
-    _other_grammar("--structural-tag", metavar="FILE", type=FILE, help="A structural tag in JSON, as XGrammar has it."),
-    _other_grammar(
+    _grammar_option(
         "--tools",
         metavar="FILE",
         type=FILE,
@@ -172,28 +155,26 @@ _JSON_OPTIONS = (
 
 
 def grammar_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options ``--schema``, ``--regex``, ``--lark``, ``--gbnf`` and ``--choices``.
+    """Give a command the options that name a grammar, and those that say how it is read or JSON is written.
 
-    And those for EBNF, structural tags and tools, and those that say how JSON is written or Lark is read, which
-    :func:`given_grammars`, :func:`chosen_grammar` and :class:`GrammarSource` find by themselves.
+    The functions below and :class:`GrammarSource` find what was given by themselves.
     """
-    for add in reversed((*_OPTIONS, *_OTHER_OPTIONS, *_JSON_OPTIONS)):
+    for add in reversed((*_OPTIONS, *_JSON_OPTIONS)):
         function = add(function)
     return function
 
 
-def given_grammars(**given: str | None) -> dict[str, str]:
-    """All grammar options that were given, by name; of the options that commands pass on, their values."""
-    others = {name.replace("_", "-"): value for name, value in _given(_GIVEN_KINDS).items()}
-    return {name: value for name, value in {**given, **others}.items() if value is not None}
+def grammar_files() -> list[str]:
+    """The files that grammar options were given ('-': stdin)."""
+    return [value for kind, value in _given(_GIVEN_KINDS).items() if kind not in _IN_PLACE]
 
 
-def grammar_is_asked_for(**given: str | None) -> bool:
+def grammar_is_asked_for() -> bool:
     """Whether there is a grammar option, or one that says how a grammar is read and so needs one."""
-    return bool(given_grammars(**given)) or any(map(_given, (_GIVEN, _GIVEN_LEXING, _GIVEN_TURN)))
+    return any(map(_given, (_GIVEN_KINDS, _GIVEN, _GIVEN_LEXING, _GIVEN_TURN)))
 
 
-def chosen_grammar(**given: str | None) -> tuple[str, str]:
+def chosen_grammar() -> tuple[str, str]:
     """The one grammar option that was given: its name, and its value.
 
     Raises
@@ -201,7 +182,7 @@ def chosen_grammar(**given: str | None) -> tuple[str, str]:
     click.UsageError
         If none or several were given.
     """
-    grammars = given_grammars(**given)
+    grammars = {name.replace("_", "-"): value for name, value in _given(_GIVEN_KINDS).items()}
     chosen = [name for name in _KINDS if name in grammars]
     if len(chosen) != 1:
         wanted = ", ".join(f"--{name}" for name in _KINDS)
@@ -341,7 +322,7 @@ def read_tool_list(text: str) -> list[Any]:
 
 def read_source(kind: str, value: str) -> GrammarSource:
     """Read what a grammar option names."""
-    in_place = kind in ("regex", "choices")
+    in_place = kind in _IN_PLACE
     name = f"--{kind}" if in_place else "stdin" if value == "-" else value
     return GrammarSource(name, kind, value, value if in_place else read_text(value))
 

@@ -12,6 +12,7 @@ from constrain.cli.first_run import announce_compilation
 from constrain.cli.grammar_options import (
     chosen_grammar,
     errors_in,
+    grammar_files,
     grammar_options,
     read_bytes,
     read_grammar,
@@ -51,11 +52,6 @@ if TYPE_CHECKING:
 )
 @option("--json", "as_json", section="Output", is_flag=True, help="The answer as one line of JSON.")
 def mask(
-    schema: str | None,
-    regex: str | None,
-    lark: str | None,
-    gbnf: str | None,
-    choices: str | None,
     prefix: str | None,
     prefix_file: str | None,
     tokenizer: str | None,
@@ -68,11 +64,11 @@ def mask(
     Give exactly one grammar, and with --prefix the text so far. The tokens are in the order of their ids,
     or with --model the most likely first.
     """
-    kind, value = chosen_grammar(schema=schema, regex=regex, lark=lark, gbnf=gbnf, choices=choices)
+    kind, value = chosen_grammar()
     check_model(tokenizer, model)
     if prefix is not None and prefix_file is not None:
         raise click.UsageError("--prefix and --prefix-file exclude each other")
-    if prefix_file == "-" == value and kind not in ("regex", "choices"):
+    if prefix_file == "-" and "-" in grammar_files():
         raise click.UsageError("the grammar and the prefix cannot both come from stdin")
     data = read_bytes(prefix_file) if prefix_file is not None else (prefix or "").encode()
     grammar_source, grammar = read_grammar(kind, value)

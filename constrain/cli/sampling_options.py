@@ -1,4 +1,4 @@
-"""The options of ``constrain generate`` for steps that are not in the usual sampler, and the chain they make."""
+"""The options of ``constrain generate`` for the usual sampler and for further steps, and the chain they make."""
 
 from __future__ import annotations
 
@@ -13,60 +13,64 @@ if TYPE_CHECKING:
     from constrain.sampling import Sampler
     from constrain.tokenizers.base import Tokenizer
 
+SAMPLING = "Sampling"
 FURTHER_SAMPLERS = "Further samplers"
-"""The section of the help."""
+"""Sections of the help."""
 
 _BREAKERS = ("\n", ":", '"', "*")
-_DEFAULTS: dict[str, Any] = {
-    "samplers": None,
-    "typical": 1.0,
-    "frequency_penalty": 0.0,
-    "presence_penalty": 0.0,
-    "top_n_sigma": 0.0,
-    "dynatemp_range": 0.0,
-    "dynatemp_exponent": 1.0,
-    "xtc_probability": 0.0,
-    "xtc_threshold": 0.1,
-    "dry_multiplier": 0.0,
-    "dry_base": 1.75,
-    "dry_allowed_length": 2,
-    "dry_window": 0,
-    "dry_breaker": (),
-    "mirostat": False,
-    "mirostat_tau": 5.0,
-    "mirostat_eta": 0.1,
-    "min_tokens": 0,
-    "ignore_eos": False,
-    "bad_word": (),
+_USUAL: dict[str, tuple[Any, str, str]] = {
+    "temperature": (0.8, "T", "0: always the most likely token."),
+    "top_k": (40, "K", "Only the K most likely tokens; 0: off."),
+    "top_p": (0.9, "P", "Only the fewest tokens that have probability P together; 1: off."),
+    "min_p": (0.0, "P", "Only tokens with P times the highest probability; 0: off."),
+    "repetition_penalty": (1.1, "R", "Make tokens of the last ones less likely; 1: off."),
+    "repetition_window": (64, "N", "How many last ones, prompt included; 0: all."),
 }
-_HELP = {
-    "samplers": "Steps by name, with commas between; those that are not named are left out.",
-    "typical": "Only the tokens nearest to the expected surprise, that have this probability together; 1: off.",
-    "frequency_penalty": "Less likely for each time a token was there; 0: off.",
-    "presence_penalty": "Less likely where a token was there; 0: off.",
-    "top_n_sigma": "Only tokens within so many standard deviations of the highest logit; 0: off.",
-    "dynatemp_range": "How far the temperature goes up and down with the entropy; 0: off.",
-    "dynatemp_exponent": "How the entropy counts for that.",
-    "xtc_probability": "How often the most likely tokens are left out; 0: off.",
-    "xtc_threshold": "Which: those with this probability, but for the last of them.",
-    "dry_multiplier": "How much less likely what lengthens a repetition is; 0: off.",
-    "dry_base": "How that grows with the length.",
-    "dry_allowed_length": "From which length on.",
-    "dry_window": "Among how many last tokens; 0: all.",
-    "dry_breaker": "No repetition goes across this text; may be repeated.  [default: a new line, ':', '\"' and '*']",
-    "mirostat": "Hold the surprise of the text near a target (version 2).",
-    "mirostat_tau": "That target, in bits.",
-    "mirostat_eta": "How fast it is followed.",
-    "min_tokens": "No end before so many tokens, unless the grammar is complete.",
-    "ignore_eos": "No end but where nothing else is allowed.",
-    "bad_word": "Text that is not generated, unless nothing else is allowed; may be repeated.",
+"""The options of the usual sampler: defaults, what stands for a value in the help, and the help."""
+
+USUAL = tuple(_USUAL)
+
+_FURTHER: dict[str, tuple[Any, str]] = {
+    "samplers": (None, "Steps by name, with commas between; those that are not named are left out."),
+    "typical": (1.0, "Only the tokens nearest to the expected surprise, that have this probability together; 1: off."),
+    "frequency_penalty": (0.0, "Less likely for each time a token was there; 0: off."),
+    "presence_penalty": (0.0, "Less likely where a token was there; 0: off."),
+    "top_n_sigma": (0.0, "Only tokens within so many standard deviations of the highest logit; 0: off."),
+    "dynatemp_range": (0.0, "How far the temperature goes up and down with the entropy; 0: off."),
+    "dynatemp_exponent": (1.0, "How the entropy counts for that."),
+    "xtc_probability": (0.0, "How often the most likely tokens are left out; 0: off."),
+    "xtc_threshold": (0.1, "Which: those with this probability, but for the last of them."),
+    "dry_multiplier": (0.0, "How much less likely what lengthens a repetition is; 0: off."),
+    "dry_base": (1.75, "How that grows with the length."),
+    "dry_allowed_length": (2, "From which length on."),
+    "dry_window": (0, "Among how many last tokens; 0: all."),
+    "dry_breaker": (
+        (),
+        "No repetition goes across this text; may be repeated.  [default: a new line, ':', '\"' and '*']",
+    ),
+    "mirostat": (False, "Hold the surprise of the text near a target (version 2)."),
+    "mirostat_tau": (5.0, "That target, in bits."),
+    "mirostat_eta": (0.1, "How fast it is followed."),
+    "min_tokens": (0, "No end before so many tokens, unless the grammar is complete."),
+    "ignore_eos": (False, "No end but where nothing else is allowed."),
+    "bad_word": ((), "Text that is not generated, unless nothing else is allowed; may be repeated."),
 }
+"""The others: defaults, and the help."""
+
+
+def usual_sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of :class:`~constrain.sampling.Sampler` to a command; :data:`USUAL` are their names."""
+    for name, (default, metavar, text) in reversed(_USUAL.items()):
+        names = ("--temperature", "-t") if name == "temperature" else (f"--{name.replace('_', '-')}",)
+        settings: dict[str, Any] = {"metavar": metavar, "type": type(default), "default": default, "help": text}
+        command = option(*names, section=SAMPLING, show_default=True, **settings)(command)
+    return command
 
 
 def further_sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add these options to a command; :func:`make_sampler` reads them."""
-    for name, default in reversed(_DEFAULTS.items()):
-        settings: dict[str, Any] = {"section": FURTHER_SAMPLERS, "help": _HELP[name], "default": default}
+    """Add the others; :func:`make_sampler` reads them."""
+    for name, (default, text) in reversed(_FURTHER.items()):
+        settings: dict[str, Any] = {"section": FURTHER_SAMPLERS, "help": text, "default": default}
         if isinstance(default, bool):
             settings["is_flag"] = True
         elif isinstance(default, tuple):
@@ -88,9 +92,9 @@ def make_sampler(seed: int | None, usual: Mapping[str, Any], given: Mapping[str,
     """
     from constrain.sampling import Sampler
 
-    further = {name: given[name] for name in _DEFAULTS}
+    further = {name: given[name] for name in _FURTHER}
     simple = ("typical", "frequency_penalty", "presence_penalty")
-    if all(further[name] == default for name, default in _DEFAULTS.items() if name not in simple):
+    if all(further[name] == default for name, (default, _) in _FURTHER.items() if name not in simple):
         return Sampler(seed=seed, **usual, **{name: further[name] for name in simple})
     from constrain.sampling.chain.chain import ORDER, SamplerChain, steps_in_order
 

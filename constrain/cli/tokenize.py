@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,11 @@ import click
 
 from constrain.cli.argument_types import FILE, TEXT
 from constrain.cli.first_run import announce_compilation
-from constrain.cli.grammar_options import errors_in, read_bytes
+from constrain.cli.grammar_options import errors_in
 from constrain.cli.output import colours_wanted, write
 from constrain.cli.sections import SectionCommand, option
 from constrain.cli.status import Exit, Stop
-from constrain.cli.text_options import as_text
+from constrain.cli.text_options import as_text, chosen_text
 from constrain.cli.tokenizer_options import DEMO, load, tokenizer_option
 from constrain.errors import ConstrainError
 
@@ -63,7 +62,7 @@ def tokenize(
         raise click.UsageError("--ids goes with neither --json nor --decode")
     if decode and (special or read):
         raise click.UsageError("--special and --read say what is made of text: they do not go with --decode")
-    source, data = _read(text, file)
+    source, data = chosen_text(file, text, "--file", "TEXT")
     announce_compilation()
     loaded = load(tokenizer)
     text = as_text(source, data)
@@ -88,18 +87,6 @@ def _check_names(tokenizer: Tokenizer, asked: Any) -> None:
         tokenizer.encode("", special=asked)
     except ConstrainError as error:
         raise click.UsageError(f"--read: {error}") from error
-
-
-def _read(text: str | None, file: str | None) -> tuple[str, bytes]:
-    if text is not None and file is not None:
-        raise click.UsageError("TEXT and --file exclude each other")
-    if text is not None:
-        return "TEXT", text.encode()
-    if file is None:
-        if sys.stdin is None or sys.stdin.isatty():
-            raise click.UsageError("there is no text: give TEXT, --file, or text on stdin")
-        file = "-"
-    return "stdin" if file == "-" else file, read_bytes(file)
 
 
 def _parse_ids(source: str, text: str) -> list[int]:

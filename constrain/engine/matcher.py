@@ -15,11 +15,10 @@ from constrain.arguments import check_integer
 from constrain.engine.captures import Capture, CaptureReader
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.conditions.budget.budget import NOTE, Budget
-from constrain.engine.conditions.budget.cost_tables import prepare
-from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, NoCompletionError, fewest_tokens
+from constrain.engine.conditions.budget.known_completions import NO_COMPLETION, NoCompletionError
 from constrain.engine.conditions.budget.rule_budget import RuleBudget, shortest_completion
 from constrain.engine.conditions.budget.stack_budget import StackBudget
-from constrain.engine.conditions.first_region import FirstRegionBudget
+from constrain.engine.conditions.first_region import FirstRegionBudget, tokens_for_region
 from constrain.engine.conditions.limited_rules.gates import Gates
 from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
 from constrain.engine.conditions.stop_tokens import StopTokens
@@ -45,7 +44,6 @@ from constrain.engine.traveller import (
 from constrain.engine.vocabulary.bitmasks import Bitmask, ids_in_mask, words_for
 from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.mask_rows import check_bitmask
-from constrain.engine.vocabulary.token_spellings import SpelledVocabulary
 from constrain.engine.vocabulary.vocabulary import END, NORMAL
 from constrain.errors import ConstrainError
 from constrain.grammar.events import Event, EventReader
@@ -165,28 +163,16 @@ class Matcher(Cursor):
         """
         first = self.compiled.ir.first_region
         assert first is not None
-        with region.lock:
-            prepare(region)
-            shortest = fewest_tokens(region, first.shortest)
-        if shortest is None:
-            raise ConstrainError(f"{first.option}: the tokens of the vocabulary cannot spell {first.shortest!r}")
-        needed, most = len(shortest), first.tokens
-        if needed > most:
-            raise ConstrainError(f"{first.option} is too few: what it limits takes {needed} tokens at least")
-        if max_tokens is not None:
-            behind = self.fork()
-            behind._conditions, behind._has_budget = behind._conditions[1:], False
-            behind._heed()
-            if not behind.accept_bytes(first.shortest):
-                raise AssertionError(f"the grammar does not begin with {first.shortest!r}")
-            most = min(most, max_tokens - behind.tokens_to_finish())
-            if needed > most:
-                raise ConstrainError(
-                    f"max_tokens={max_tokens} is too few: {first.option} needs {needed} tokens at least, and the rest "
-                    f"{max_tokens - most}"
-                )
+        most = tokens_for_region(first, region, max_tokens, self._without_budget)
         self._conditions = (*self._conditions, FirstRegionBudget(Matcher(region, most)))
         self._heed()
+
+    def _without_budget(self) -> Matcher:
+        """A copy of one that has a budget."""
+        twin = self.fork()
+        twin._conditions, twin._has_budget = twin._conditions[1:], False
+        twin._heed()
+        return twin
 
     def _is_unasked(self) -> bool:
         """Whether none of the conditions that always ask need be asked here: there is none, or an ample budget.
@@ -594,7 +580,7 @@ class Matcher(Cursor):
         shut = self._shut() if compiled.ir.token_limits else {}
         found = next(filter(None, (reader.read(each, has_ended, shut) for each in texts)), [])
         self._reader = reader
-        return [replace(each, data=self._plain(each.data)) for each in found]
+        return [replace(each, data=compiled.vocabulary.without_spellings(each.data)) for each in found]
 
     def _shut(self) -> dict[int, frozenset[int]]:
         """Where in the text limited rules were closed, and which."""
@@ -682,21 +668,6 @@ class Matcher(Cursor):
         raise ConstrainError(
             "events() needs a grammar of a JSON Schema or a pydantic model, or one that captures rules"
         )
-
-    def _plain(self, data: bytes) -> bytes:
-        """Some bytes of a text without the spellings of tokens: ordinary tokens have text, special ones have none."""
-        vocabulary = self.compiled.vocabulary
-        if not isinstance(vocabulary, SpelledVocabulary):
-            return data
-        plain, pieces = vocabulary.plain, []
-        while data:
-            text, mark, rest = data.partition(MARK_BYTE)
-            pieces.append(text)
-            token = spelled_token(mark + rest)
-            if token is not None and plain.kinds[token] == NORMAL:
-                pieces.append(plain.tokens[token])
-            data = rest[3:]
-        return b"".join(pieces)
 
     def tokens_to_finish(self) -> int:
         """How many tokens the shortest completion of the text takes that is known; 0 where it may end.

@@ -110,13 +110,6 @@ class _Rule(str):
 def from_ebnf(text: str, *, start: str = "root") -> GrammarIR:
     """The IR of a grammar in XGrammar's EBNF.
 
-    Parameters
-    ----------
-    text : str
-        The grammar.
-    start : str
-        The rule that a whole text has to match.
-
     Raises
     ------
     GrammarError
@@ -262,11 +255,8 @@ class _EbnfReader(GbnfReader):
 
     def _write(self, left: Symbol, language: Regular, rule: _Ended) -> None:
         """Give a rule its language, and the number of tokens that it takes at least."""
-
-        def make_error(reason: str) -> GrammarError:
-            return self._error(f"[min_tokens]: {reason}", rule.at)
-
-        write_least(self._builder, left, language, least_tokens(rule.attributes), make_error)
+        least = least_tokens(rule.attributes)
+        write_least(self._builder, left, language, least, lambda reason: self._error(reason, rule.at))
 
     def _look_ahead(self) -> bool:
         """Read ``(= ...)`` if it is next; it says what follows the rule, which the rules say already."""

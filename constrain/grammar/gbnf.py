@@ -93,13 +93,6 @@ class _Group:
 def from_gbnf(text: str, *, start: str = "root") -> GrammarIR:
     """The IR of a grammar in GBNF.
 
-    Parameters
-    ----------
-    text : str
-        The grammar.
-    start : str
-        The rule that a whole text has to match.
-
     Raises
     ------
     GrammarError

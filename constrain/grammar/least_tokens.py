@@ -80,16 +80,20 @@ def write_least(
     ConstrainError
         By ``make_error``: if no text is long enough, tokens that are no text are part of it, or it is too large.
     """
+
+    def error(reason: str) -> ConstrainError:
+        return make_error(f"[min_tokens]: {reason}")
+
     if token_sets(language):
-        raise make_error("tokens in the rule are not supported")
+        raise error("tokens in the rule are not supported")
     if least == 0:
         builder.add(symbol, (builder.lexeme(language, name),))
         return
     try:
-        for right in _rights(builder, language, least, make_error, name):
+        for right in _rights(builder, language, least, error, name):
             builder.add(symbol, right)
     except RecursionError:
-        raise make_error("the rule is nested too deeply") from None
+        raise error("the rule is nested too deeply") from None
 
 
 def _rights(

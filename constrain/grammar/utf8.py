@@ -8,8 +8,9 @@ what comes out of :func:`encode` is only ever well-formed UTF-8 (Unicode Standar
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from constrain.grammar.regular import ByteSet, Literal, Regular, concat, repeat, union
 from constrain.limits import spend
@@ -70,6 +71,28 @@ def common(left: CodePoints, right: CodePoints) -> CodePoints:
             out[at] = (max(part[0][0], begin), part[0][1])
             out[-1] = (out[-1][0], min(part[-1][1], end))
     return tuple(out)
+
+
+def classes_of(sets: Sequence[CodePoints]) -> list[CodePoints]:
+    """The classes of code points that no set tells apart."""
+    cuts = sorted({0, LAST + 1, *(cut for points in sets for first, last in points for cut in (first, last + 1))})
+    ranges: dict[tuple[bool, ...], list[tuple[int, int]]] = {}
+    bounds = [[first for first, _ in points] for points in sets]
+    at = [0] * len(sets)
+    for begin, end in pairwise(cuts):
+        spend()
+        signature = []
+        for i, points in enumerate(sets):
+            while at[i] < len(points) and points[at[i]][1] < begin:
+                at[i] += 1
+            signature.append(at[i] < len(bounds[i]) and bounds[i][at[i]] <= begin)
+        ranges.setdefault(tuple(signature), []).append((begin, end - 1))
+    return [tuple(each) for each in ranges.values()]
+
+
+def partition(every: CodePoints, sets: Sequence[CodePoints]) -> list[CodePoints]:
+    """Split ``every`` into parts, none empty, so that each of ``sets`` holds all of a part or nothing of it."""
+    return list(filter(None, (common(every, each) for each in classes_of(sets))))
 
 
 @lru_cache(maxsize=1024)

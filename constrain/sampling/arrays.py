@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from constrain.errors import ConstrainError
 
 
-def as_floats(logits: Any, what: str = "logits") -> NDArray[np.float32]:
+def as_floats(logits: Any) -> NDArray[np.float32]:
     """``logits`` as float32[...]; a copy only where they are something else.
 
     A tensor may require gradients, lie on another device, and have a dtype that numpy lacks (``bfloat16``).
 
-    Raises :class:`ConstrainError` for what is no array of real numbers; ``what`` names it.
+    Raises :class:`ConstrainError` for what is no array of real numbers.
     """
-    array: NDArray[np.float32] = _numbers(logits, np.dtype(np.float32), what)
+    array: NDArray[np.float32] = _numbers(logits, np.dtype(np.float32), "logits")
     return array
 
 
-def as_doubles(values: Any, what: str) -> NDArray[np.float64]:
-    """The same as float64[...]."""
-    array: NDArray[np.float64] = _numbers(values, np.dtype(np.float64), what)
+def as_doubles(probabilities: Any) -> NDArray[np.float64]:
+    """The same of probabilities, as float64[...]."""
+    array: NDArray[np.float64] = _numbers(probabilities, np.dtype(np.float64), "probabilities")
     return array
 
 

@@ -93,7 +93,7 @@ def softmax(logits: Any) -> NDArray[np.float64]:
 
 def multinomial(probabilities: Any, seed: int, draws: int = 1) -> NDArray[np.int64]:
     """Draw ids in proportion to ``probabilities`` (any positive scale), with replacement: int64[draws]."""
-    weights = as_doubles(probabilities, "probabilities")
+    weights = as_doubles(probabilities)
     if weights.ndim != 1 or not (weights >= 0).all() or not np.isfinite(weights).all():
         raise ConstrainError("probabilities must be one row of finite numbers from 0 up")
     with np.errstate(divide="ignore"):

@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.file_errors import errors_of
 
 _LARGEST_FILE = 64 * 2**20
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file; anything else is a :class:`TokenizerError` with the path."""
-    try:
+    with errors_of(path):
         if path.stat().st_size > _LARGEST_FILE:
-            raise TokenizerError(f"{path}: larger than {_LARGEST_FILE >> 20} MiB")
-        content = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise TokenizerError(f"{path}: {error.strerror}") from None
-    except RecursionError:
-        raise TokenizerError(f"{path}: nested too deeply") from None
-    except ValueError as error:
-        raise TokenizerError(f"{path}: not JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise TokenizerError(f"{path}: a JSON object was expected")
-    return content
+            raise TokenizerError(f"larger than {_LARGEST_FILE >> 20} MiB")
+        try:
+            content = json.loads(path.read_bytes().decode("utf-8-sig"))
+        except RecursionError:
+            raise TokenizerError("nested too deeply") from None
+        except ValueError as error:
+            raise TokenizerError(f"not JSON: {error}") from None
+        if not isinstance(content, dict):
+            raise TokenizerError("a JSON object was expected")
+        return content

@@ -41,6 +41,15 @@ def _grow(units):  # type: ignore[no-untyped-def]
     return wider
 
 
+@njit("boolean(int32[:, ::1], int32[::1], int64, int64)", **INNER)
+def _fits(units, labels, count, base):  # type: ignore[no-untyped-def]
+    """Whether the rows of the children with these labels are free for a base; that of the first one is."""
+    i = 1
+    while i < count and units[base ^ labels[i], CHECK] == -1:
+        i += 1
+    return i >= count
+
+
 @njit("int32[:, ::1](uint8[::1], int64[::1], int32[::1])", **ENTRY)
 def build_trie(blob, starts, tokens):  # type: ignore[no-untyped-def]
     """The trie of keys in increasing order, without the empty one.
@@ -90,30 +99,17 @@ def build_trie(blob, starts, tokens):  # type: ignore[no-untyped-def]
         slot = after[0]
         tries = 0
         while slot != 0 and tries < _TRIES:
-            candidate = slot ^ labels[0]
-            fits = True
-            for i in range(1, count):
-                if units[candidate ^ labels[i], CHECK] != -1:
-                    fits = False
-                    break
-            if fits:
-                base = candidate
+            if _fits(units, labels, count, slot ^ labels[0]):
+                base = slot ^ labels[0]
                 break
             slot = after[slot]
             tries += 1
         if base < 0:
             # Then the block that was begun last, where most rows are free.
             for slot in range(recent, recent + 256):
-                if units[slot, CHECK] == -1:
-                    candidate = slot ^ labels[0]
-                    fits = True
-                    for i in range(1, count):
-                        if units[candidate ^ labels[i], CHECK] != -1:
-                            fits = False
-                            break
-                    if fits:
-                        base = candidate
-                        break
+                if units[slot, CHECK] == -1 and _fits(units, labels, count, slot ^ labels[0]):
+                    base = slot ^ labels[0]
+                    break
         if base < 0:
             base = (top | 255) + 1
             recent = base

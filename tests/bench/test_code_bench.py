@@ -16,6 +16,7 @@ import lark
 import maskbench_workers
 import numpy as np
 import pytest
+from byte_tokens import fits
 
 import constrain
 from bench.code import measuring, notation, tables
@@ -102,8 +103,7 @@ def of_length(count: int, name: str, seed: int) -> str:
 
 
 def accepts(compiled: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(compiled)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+    return fits(compiled, text)
 
 
 # -- programs and grammars --------------------------------------------------------------------------------------------

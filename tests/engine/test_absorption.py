@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import pytest
+from byte_tokens import fits
 
 import constrain
 
@@ -19,8 +20,7 @@ def compiled(schema: Any) -> constrain.CompiledGrammar:
 
 
 def accepts(grammar: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(grammar)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+    return fits(grammar, text)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from byte_tokens import BYTES
 
 import constrain
 from constrain.errors import ConstrainError
@@ -195,9 +196,6 @@ def test_a_grammar_is_found_again_by_its_number() -> None:
     assert not matcher.accept_token(TOKENS.index("a"))
     assert matcher.accept_token(TOKENS.index("</think>"))
     assert matcher.accept_token(TOKENS.index("a"))
-
-
-BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 
 
 @pytest.mark.parametrize("style", [name for name, style in STYLES.items() if style.reasoning is not None])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from byte_tokens import BYTES
 
 import constrain
 from constrain.engine.chart import Chart
@@ -14,8 +15,6 @@ from constrain.errors import ConstrainError
 from constrain.sampling import Sampler
 from constrain.sampling.chain.chain import SamplerChain
 from constrain.sampling.chain.temperature import Temperature
-
-VOCABULARY = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 
 GRAMMARS = [
     'start: "<" word ">" word\nword[temperature=0.5]: /[a-z]+/',
@@ -59,10 +58,10 @@ def expected(chart: Chart, temperatures: dict[int, float], text: bytes) -> float
 
 @pytest.mark.parametrize("grammar", GRAMMARS)
 def test_a_chart_says_the_same(grammar: str) -> None:
-    compiled = constrain.GrammarCompiler(VOCABULARY).compile(constrain.Grammar.from_lark(grammar))
+    compiled = constrain.GrammarCompiler(BYTES).compile(constrain.Grammar.from_lark(grammar))
     temperatures = dict(compiled.ir.temperatures)
     assert temperatures
-    mask = constrain.allocate_token_bitmask(1, VOCABULARY.size)
+    mask = constrain.allocate_token_bitmask(1, BYTES.size)
     met = set()
     for seed in range(12):
         rng = random.Random(seed)
@@ -92,14 +91,14 @@ def test_a_chart_says_the_same(grammar: str) -> None:
 
 def test_what_is_ignored_behind_a_rule_is_no_part_of_it() -> None:
     grammar = constrain.Grammar.from_lark('start: hot "z"\nhot[temperature=0.6]: "x" "y"\n%ignore " "')
-    matcher = constrain.Matcher(constrain.GrammarCompiler(VOCABULARY).compile(grammar))
+    matcher = constrain.Matcher(constrain.GrammarCompiler(BYTES).compile(grammar))
     for text, temperature in ((b"x", 0.6), (b" ", 0.6), (b"y", None), (b" ", None), (b"z", None)):
         assert matcher.accept_bytes(text)
         assert matcher.temperature == temperature
 
 
 def test_ebnf_has_them_and_other_grammars_have_none() -> None:
-    compiler = constrain.GrammarCompiler(VOCABULARY)
+    compiler = constrain.GrammarCompiler(BYTES)
     matcher = constrain.Matcher(
         compiler.compile(constrain.Grammar.from_ebnf('root ::= "a" r\nr[temperature=0.25] ::= "b" "c"'))
     )

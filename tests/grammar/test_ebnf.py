@@ -6,6 +6,7 @@ import itertools
 import re
 
 import pytest
+from byte_tokens import language_of
 from processor_time import processor_time
 
 from constrain import Grammar, GrammarCompiler, GrammarError, Matcher, Vocabulary
@@ -22,19 +23,7 @@ SPECIAL = Vocabulary(
 
 def language(text: str, alphabet: str, length: int) -> set[str]:
     """The texts of a grammar over an alphabet, up to a length."""
-    place = COMPILER.compile(Grammar.from_ebnf(text)).recognizer()
-    found: set[str] = set()
-
-    def visit(prefix: str) -> None:
-        if place.is_accepting():
-            found.add(prefix)
-        for char in alphabet if len(prefix) < length else "":
-            if place.try_push_byte(ord(char)):
-                visit(prefix + char)
-                place.pop_bytes(1)
-
-    visit("")
-    return found
+    return language_of(COMPILER.compile(Grammar.from_ebnf(text)), alphabet, length)
 
 
 def matches(pattern: str, alphabet: str, length: int) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from byte_tokens import fits
 from finite_texts import Texts, compare_masks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,11 +32,6 @@ BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
 def compiled(schema: Any, vocabulary: constrain.Vocabulary, **options: Any) -> constrain.CompiledGrammar:
     grammar = constrain.Grammar.from_json_schema(schema, property_order="any", **options)
     return constrain.CompiledGrammar(grammar.ir, vocabulary)
-
-
-def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(grammar)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 def texts_of(schema: Any) -> Texts:

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from byte_tokens import BYTES
 
 import constrain
 from constrain.errors import ConstrainError, SchemaError
 
-VOCABULARY = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 PAIR = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": [1, "x"]}}, "required": ["a"]}
 
 
 def compiled(schema: Any, **options: Any) -> constrain.CompiledGrammar:
-    return constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema, **options).ir, VOCABULARY)
+    return constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema, **options).ir, BYTES)
 
 
 def fits(schema: Any, text: str, **options: Any) -> bool:
@@ -183,7 +183,7 @@ def test_x_guidance(guidance: Any, yes: str, no: str) -> None:
     assert not fits(schema, no)
     assert constrain.Grammar.from_json_schema(schema).warnings == ()
     inner = constrain.Grammar.from_lark(f"start: %json {json.dumps(schema)}")
-    matcher = constrain.Matcher(constrain.CompiledGrammar(inner.ir, VOCABULARY))
+    matcher = constrain.Matcher(constrain.CompiledGrammar(inner.ir, BYTES))
     assert matcher.accept_bytes(yes.encode())
     assert matcher.is_accepting()
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES
 
 import constrain
 from constrain.engine import grammar_tables, loading
@@ -224,8 +225,7 @@ def test_schemas_that_nothing_satisfies(schema: Any, pointer: str, words: list[s
 def test_patterns_that_leave_nothing_are_found_when_compiled(required: bool) -> None:
     text = {"type": "string", "pattern": "^a?$", "minLength": 2}
     schema = {"type": "object", "properties": {"a": text}, "required": ["a"] * required, "additionalProperties": False}
-    vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
-    compiler = constrain.GrammarCompiler(vocabulary)
+    compiler = constrain.GrammarCompiler(BYTES)
     grammar = constrain.Grammar.from_json_schema(schema)
     if not required:
         assert constrain.Matcher(compiler.compile(grammar)).forced_bytes() == b"{"

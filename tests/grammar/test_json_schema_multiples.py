@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from byte_tokens import fits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from masks import mask_of
@@ -17,11 +18,6 @@ from constrain.grammar.ir import NEVER
 from constrain.grammar.json_schema.text_dependent import counted_multiples
 
 VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
-
-
-def fits(compiled: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(compiled)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 def compiled_for(schema: str) -> constrain.CompiledGrammar:

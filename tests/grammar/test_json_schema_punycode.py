@@ -7,6 +7,7 @@ import random
 import unicodedata
 
 import pytest
+from byte_tokens import fits
 from hypothesis import given
 from hypothesis import strategies as st
 from masks import mask_of
@@ -58,11 +59,6 @@ SCHEMA = {"type": "string", "format": "hostname"}
 @pytest.fixture(scope="module")
 def compiled() -> constrain.CompiledGrammar:
     return constrain.CompiledGrammar(constrain.Grammar.from_json_schema(SCHEMA).ir, BYTES)
-
-
-def fits(compiled: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(compiled)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 VALID = [

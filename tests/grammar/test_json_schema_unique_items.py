@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from byte_tokens import BYTES, fits
 from finite_texts import Texts, compare_masks
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,6 @@ from constrain.engine import grammar_tables as tables_module
 from constrain.engine.storage.schemas import BRANCH_DOTS, BRANCHES, CHILDREN, EXPRESSIONS, SYMBOLS
 from constrain.errors import LimitError, SchemaError
 
-BYTES = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
 TOKENS = [bytes((byte,)) for byte in b'[]{}:,"ab12'] + [
     *(b'",', b'","', b'","a', b'","a"', b'","a"]', b'"a"', b'"a","b"', b"1,", b"1,1", b"1,2", b",1", b",1]", b"2]"),
     *(b'{"a":1}', b'{"a":1},{"a"', b'},{"a":', b'{"a":1},{"a":1}', b"],[", b"[1],[1", b"[[", b"]]", b"[],[]", b"{},"),
@@ -35,11 +35,6 @@ VOCABULARY = constrain.Vocabulary(TOKENS, eos_ids=[EOS])
 
 def compiled(schema: Any, vocabulary: constrain.Vocabulary = BYTES, **options: Any) -> constrain.CompiledGrammar:
     return constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema, **options).ir, vocabulary)
-
-
-def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(grammar)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 VALUES: list[Any] = ["a", "b", "", 1, 1.0, 2, True, None, [], [1], ["a"], [[1]], {}, {"a": 1}, {"a": 1.0}, {"a": 2}]

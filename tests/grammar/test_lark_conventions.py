@@ -6,15 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES
 
 import constrain
 from constrain.errors import GrammarError
 
-VOCABULARY = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
-
 
 def fitting(grammar: str, texts: tuple[str, ...], **options: Any) -> list[str]:
-    compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, **options).ir, VOCABULARY)
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(grammar, **options).ir, BYTES)
     found = []
     for text in texts:
         matcher = constrain.Matcher(compiled)
@@ -77,33 +76,33 @@ def test_nothing_is_ignored_behind_an_empty_string() -> None:
     assert fitting(grammar, ("a", " a", "a ")) == ["a", " a", "a "]
 
 
-BYTES = [bytes((byte,)) for byte in (0x0A, 0x20, 0x41, 0x61, 0x6B, 0xA0, 0xC3, 0xFE, 0xFF)]
+SOME_BYTES = [bytes((byte,)) for byte in (0x0A, 0x20, 0x41, 0x61, 0x6B, 0xA0, 0xC3, 0xFE, 0xFF)]
 
 
 @pytest.mark.parametrize(
     ("grammar", "expected"),
     [
-        ("start: /./", BYTES[1:]),
-        ("start: /(?s:.)/", BYTES),
-        ("start: /[^a]/", [byte for byte in BYTES if byte != b"a"]),
+        ("start: /./", SOME_BYTES[1:]),
+        ("start: /(?s:.)/", SOME_BYTES),
+        ("start: /[^a]/", [byte for byte in SOME_BYTES if byte != b"a"]),
         (r"start: /[\x80-\xfe]/", [b"\xa0", b"\xc3", b"\xfe"]),
         (r"start: /(?-u:\xa0)|A/", [b"A", b"\xa0"]),
         (r"start: /\w/", [b"A", b"a", b"k"]),
         (r"start: /\s/", [b"\n", b" "]),
         ('start: "K"i', [b"k"]),
-        ("start: A\nA: ~/[a-z]/", [byte for byte in BYTES if byte not in (b"a", b"k")]),
-        (r"start: A\nA: /(?!a)./".replace(r"\n", "\n"), [byte for byte in BYTES[1:] if byte != b"a"]),
+        ("start: A\nA: ~/[a-z]/", [byte for byte in SOME_BYTES if byte not in (b"a", b"k")]),
+        (r"start: A\nA: /(?!a)./".replace(r"\n", "\n"), [byte for byte in SOME_BYTES[1:] if byte != b"a"]),
     ],
 )
 def test_texts_that_need_not_be_utf_8(grammar: str, expected: list[bytes]) -> None:
     read = constrain.Grammar.from_lark('%llguidance {"allow_invalid_utf8": true}\n' + grammar)
-    compiled = constrain.CompiledGrammar(read.ir, VOCABULARY)
+    compiled = constrain.CompiledGrammar(read.ir, BYTES)
 
     def fits(data: bytes) -> bool:
         matcher = constrain.Matcher(compiled)
         return matcher.accept_bytes(data) and matcher.is_accepting()
 
-    assert [byte for byte in BYTES if fits(byte)] == expected
+    assert [byte for byte in SOME_BYTES if fits(byte)] == expected
 
 
 def test_strings_are_utf_8_all_the_same() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
+from byte_tokens import fits, language_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,21 +31,7 @@ def compiled(text: str) -> CompiledGrammar:
 
 def language(text: str, alphabet: str, length: int) -> set[str]:
     """The texts of a grammar over an alphabet, up to a length."""
-    place = compiled(text).recognizer()
-    found: set[str] = set()
-
-    def visit(prefix: str) -> None:
-        if place.is_accepting():
-            found.add(prefix)
-        if len(prefix) == length:
-            return
-        for char in alphabet:
-            if place.try_push_byte(ord(char)):
-                visit(prefix + char)
-                place.pop_bytes(1)
-
-    visit("")
-    return found
+    return language_of(compiled(text), alphabet, length)
 
 
 def words(alphabet: str, length: int) -> Iterator[str]:
@@ -291,8 +278,7 @@ def test_structural_tags_inside_a_grammar(tag: dict[str, object]) -> None:
 
     @cache
     def is_one(text: str) -> bool:
-        matcher = Matcher(alone)
-        return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+        return fits(alone, text)
 
     block = "%structural_tag " + json.dumps({"type": "structural_tag", "format": tag})
     assert language(f"start: {block}", "ab", 6) == those("ab", 6, is_one)

@@ -6,21 +6,16 @@ import itertools
 import re
 
 import pytest
+from byte_tokens import BYTES, fits
 
 import constrain
 from constrain.errors import GrammarError
 
-VOCABULARY = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 WORDS = ["".join(word) for size in range(7) for word in itertools.product("aé>", repeat=size)]
 
 
-def fits(compiled: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(compiled)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
-
-
 def read(text: str) -> constrain.CompiledGrammar:
-    return constrain.CompiledGrammar(constrain.Grammar.from_lark(text).ir, VOCABULARY)
+    return constrain.CompiledGrammar(constrain.Grammar.from_lark(text).ir, BYTES)
 
 
 def over(texts: set[str], late: set[str], most: int) -> set[str]:
@@ -78,7 +73,7 @@ def test_a_rule_of_others_is_over_after_so_many_characters(most: int, rules: str
 def test_no_limit() -> None:
     assert fits(read("start[max_chars=2147483647]: /a*/"), "a" * 50)
     ebnf = constrain.Grammar.from_ebnf('root ::= r "!"\nr[max_chars=2] ::= [a-z]*')
-    compiled = constrain.CompiledGrammar(ebnf.ir, VOCABULARY)
+    compiled = constrain.CompiledGrammar(ebnf.ir, BYTES)
     assert fits(compiled, "ab!")
     assert not fits(compiled, "abc!")
 

@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from byte_tokens import BYTES
 from processor_time import processor_time
 
 import constrain
-from constrain import ConstrainError, Deadline, Grammar, GrammarCompiler, LimitError, Vocabulary, limits
+from constrain import ConstrainError, Deadline, Grammar, GrammarCompiler, LimitError, limits
 from constrain.grammar.json_schema.document.document import Document, Location, Resource
 from constrain.grammar.json_schema.document.places import Place
 from constrain.grammar.json_schema.lexical.texts import Pattern
 from constrain.grammar.json_schema.normal.count_texts import few_strings, runs_short
 from constrain.grammar.json_schema.normal.nodes import Normal, StringNode, Term
 from constrain.grammar.json_schema.normal.satisfiable import may_have_value
-
-BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], eos_ids=[256])
 
 # Seconds of work for each part of a front-end, so that a limit of a tenth is reached in the middle of it.
 _NAMES = {

@@ -9,17 +9,17 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES, fits
 from processor_time import processor_time
 
 import constrain
-from constrain import Grammar, GrammarCompiler, LimitError, Matcher, SchemaError, Vocabulary
+from constrain import Grammar, GrammarCompiler, LimitError, Matcher, SchemaError
 from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, number_language
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED
 from constrain.grammar.prefix_tree import tree_of
 from constrain.grammar.regular import complement, intersect, union
 
-BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], eos_ids=[256])
 COMPILER = GrammarCompiler(BYTES)
 
 _SCALARS = (None, True, False, 0, 1, -3, 2.5, 1e20, -1.5e-7, "", "a", "ab", 'é"\\\n', "😀")
@@ -41,8 +41,7 @@ def _values(seed: int, count: int) -> list[Any]:
 
 
 def _accepts(grammar: Grammar, text: str) -> bool:
-    matcher = Matcher(COMPILER.compile(grammar))
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+    return fits(COMPILER.compile(grammar), text)
 
 
 _LAYOUTS: tuple[dict[str, Any], ...] = (

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES
 
 import constrain
 
@@ -59,8 +60,7 @@ def test_every_instance_is_judged_right(data_folder: Path) -> None:
     # Spread over the file, which is sorted by where the schemas come from.
     records = records[:: max(len(records) // SCHEMAS, 1)][:SCHEMAS]
     assert len(records) == SCHEMAS
-    vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(256)] + [b"</s>"], eos_ids=[256])
-    compiler = constrain.GrammarCompiler(vocabulary)
+    compiler = constrain.GrammarCompiler(BYTES)
     wrong: list[str] = []
     refused: list[str] = []
     instances = reordered = 0

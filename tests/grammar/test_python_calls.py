@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from byte_tokens import BYTES, fits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from processor_time import processor_time
@@ -24,18 +25,12 @@ from constrain.tools import Call, TurnParser, parse
 from constrain.tools.python_calls import read_call
 
 STYLE = "llama4_pythonic"
-BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 
 
 def compiled(parameters: Any, **options: Any) -> constrain.CompiledGrammar:
     tool = {"name": "f", "parameters": parameters}
     grammar = constrain.Grammar.from_tools([tool], **{"style": STYLE, "tool_choice": "required", **options})
     return constrain.CompiledGrammar(grammar.ir, BYTES)
-
-
-def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(grammar)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 def has(**properties: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ TEXTS = ["".join(letters) for length in range(7) for letters in itertools.produc
 def test_bounded_patterns_match_what_is_as_long(pattern: str) -> None:
     bounded = 0
     for low, high in BOUNDS:
-        language = regex_of_length(pattern, low, high, anchored=False, dialect="ecma")
+        language = regex_of_length(pattern, low, high)
         if language is None:
             continue
         bounded += 1
@@ -36,14 +36,14 @@ def test_bounded_patterns_match_what_is_as_long(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["^[a-z][a-z0-9-]*$", "^([a-z]{2}-)?x$", "^[a-z]([-a-z0-9]*[a-z0-9])?$"])
 def test_bounds_need_no_intersection(pattern: str) -> None:
-    language = regex_of_length(pattern, 1, 63, anchored=False, dialect="ecma")
+    language = regex_of_length(pattern, 1, 63)
     assert language is not None
     assert not any(isinstance(part, Intersect) for part in _parts(language))
 
 
 @pytest.mark.parametrize("pattern", ["a", "^a*b*$", "^(a|bb)*$", "^(?!ab)[ab]*$"])
 def test_what_varies_in_two_places_is_left_to_an_intersection(pattern: str) -> None:
-    assert regex_of_length(pattern, 1, 4, anchored=False, dialect="ecma") is None
+    assert regex_of_length(pattern, 1, 4) is None
 
 
 def _parts(language: Regular) -> list[Regular]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES, fits
 from masks import mask_of
 from processor_time import processor_time
 
@@ -22,17 +23,11 @@ from constrain.grammar.json_schema.lexical.layout import layout_for
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.regular import literal
 
-BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 COMPILER = constrain.GrammarCompiler(BYTES)
 
 
 def compiled(format: Any, vocabulary: constrain.Vocabulary = BYTES) -> constrain.CompiledGrammar:
     return constrain.CompiledGrammar(constrain.Grammar.from_structural_tag(format).ir, vocabulary)
-
-
-def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(grammar)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 def begins(grammar: constrain.CompiledGrammar, text: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES, fits
 
 import constrain
 from bench.tool_turns import walk
@@ -18,8 +19,6 @@ from constrain.grammar.tools.style import Reasoning, Section, ToolStyle
 from constrain.grammar.tools.styles import ALIASES, STYLES
 from constrain.tokenizers.chat.templates import render_chat
 from constrain.tools import Call, TurnParser, parse
-
-BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 
 WEATHER = {
     "name": "get_weather",
@@ -216,11 +215,6 @@ WRITTEN["minicpm5"] = (
 def compiled(style: str, **options: Any) -> constrain.CompiledGrammar:
     grammar = constrain.Grammar.from_tools([WEATHER, TIME], style=style, **options)
     return constrain.CompiledGrammar(grammar.ir, BYTES)
-
-
-def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(grammar)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 def calls_of(style: str) -> list[Call]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES, fits
 
 import constrain
 from constrain.tools import Call, TurnParser, parse
 
-BYTES = constrain.Vocabulary([*(bytes((byte,)) for byte in range(256)), b"</s>"], eos_ids=[256])
 WRITE = {
     "name": "write",
     "parameters": {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
@@ -19,11 +19,6 @@ STOP = {"name": "stop", "parameters": {"type": "object", "properties": {}}}
 
 def compiled(style: str, tools: Any = (WRITE, STOP), **options: Any) -> constrain.CompiledGrammar:
     return constrain.CompiledGrammar(constrain.Grammar.from_tools(tools, style=style, **options).ir, BYTES)
-
-
-def fits(grammar: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(grammar)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 def read(text: str, style: str, tools: Any = (WRITE, STOP), **options: bool) -> tuple[str, str, list[Call]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from byte_tokens import BYTES
 
-from constrain import CompiledGrammar, Matcher, Vocabulary
+from constrain import CompiledGrammar, Matcher
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.json_schema.lexical.prelude import plain_stock
 from constrain.grammar.json_schema.lexical.strings import ASCII_CHARACTERS, EVERY_WAY
@@ -81,9 +82,8 @@ def _grammar(body: Regular, has_stock: bool) -> GrammarIR:
 
 @pytest.mark.parametrize("has_stock", [False, True], ids=["alone", "with the prelude"])
 def test_the_engine_reads_a_word_as_its_letters(has_stock: bool) -> None:
-    vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], eos_ids=[256])
     bodies = (Word(ASCII_CHARACTERS, NAME.encode()), Concat(_letters(NAME)))
-    grammars = [CompiledGrammar(_grammar(body, has_stock), vocabulary) for body in bodies]
+    grammars = [CompiledGrammar(_grammar(body, has_stock), BYTES) for body in bodies]
     ends = [b"", b"{", b"}", b"[", b"]"]
     found = set()
     for text in TEXTS:

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES
 
-from constrain import ConstrainError, Grammar, GrammarCompiler, Matcher, Vocabulary
+from constrain import ConstrainError, Grammar, GrammarCompiler, Matcher
 from constrain.integrations.request_grammars import ebnf_or_lark_grammar, structural_tag_grammar
 from constrain.integrations.vllm.requests import grammar_of
 from constrain.limits import Deadline
 
-COMPILER = GrammarCompiler(Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_ids=[256]))
+COMPILER = GrammarCompiler(BYTES)
 
 
 def fits(grammar: Grammar, text: str) -> bool:

@@ -8,39 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from naive_sampling import assert_drawn_by, naive_distribution, pack
 
 from constrain.errors import ConstrainError
 from constrain.sampling import Sampler
 from constrain.sampling.kernels import arithmetic as kernels
-
-
-def naive_distribution(logits, allowed, temperature, top_k, top_p):
-    """Ids and probabilities, by sorting everything."""
-    ids = [i for i in range(len(logits)) if allowed[i] and logits[i] > -np.inf]
-    if top_k or top_p < 1 or temperature == 0:
-        ids.sort(key=lambda i: (-logits[i], i))
-    if temperature == 0:
-        return ids[:1], np.ones(1)
-    if top_k:
-        ids = ids[:top_k]
-    x = np.array([float(logits[i]) for i in ids])
-    p = np.exp((x - x.max()) / temperature)
-    p /= p.sum()
-    if top_p < 1:
-        keep = 1
-        while keep < len(ids) and p[:keep].sum() < top_p:
-            keep += 1
-        ids, p = ids[:keep], p[:keep] / p[:keep].sum()
-    return ids, p
-
-
-def pack(allowed):
-    """A list of booleans as a bitmask row."""
-    mask = np.zeros(-(-len(allowed) // 32), dtype=np.int64)
-    for i, bit in enumerate(allowed):
-        if bit:
-            mask[i // 32] |= 1 << (i % 32)
-    return mask.astype(np.uint32).view(np.int32)
 
 
 @st.composite
@@ -67,11 +39,14 @@ def test_same_candidates_as_the_naive_twin(case, temperature, top_k, top_p):
     logits, allowed = case
     ids, p = Sampler(temperature, top_k, top_p).distribution(logits, pack(allowed))
     # A mass within rounding of top_p may fall on either side of it; keep such draws out of the comparison.
-    near = naive_distribution(logits, allowed, temperature, top_k, min(1.0, top_p + 1e-9))
-    below = naive_distribution(logits, allowed, temperature, top_k, top_p - 1e-9 if top_p < 1 else 1.0)
-    assert ids.tolist() in (near[0], below[0])
-    expected = near[1] if ids.tolist() == near[0] else below[1]
-    assert np.allclose(p, expected, rtol=1e-12, atol=0)
+    near, below = (
+        naive_distribution(logits, allowed, (), {"temperature": temperature, "top_k": top_k, "top_p": mass})
+        for mass in (min(1.0, top_p + 1e-9), top_p - 1e-9 if top_p < 1 else 1.0)
+    )
+    expected = near if set(ids.tolist()) == set(near) else below
+    # Where nothing was cut, they stand in the order of ids.
+    assert ids.tolist() == (list(expected) if top_k or top_p < 1 or temperature == 0 else sorted(expected))
+    assert np.allclose(p, [expected[token] for token in ids.tolist()], rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("top_k", [0, 7])
@@ -82,15 +57,8 @@ def test_frequencies_fit_the_probabilities(top_k, top_p):
     allowed = generator.random(60) < 0.5
     sampler = Sampler(1.3, top_k, top_p, seed=11)
     ids, p = sampler.distribution(logits, pack(allowed))
-    draws = 20_000
-    counts = np.bincount([sampler.sample(logits, pack(allowed)) for _ in range(draws)], minlength=60)
-    assert set(np.flatnonzero(counts)) <= set(ids.tolist())
-    statistic = float((((counts[ids] - draws * p) ** 2) / (draws * p)).sum())
-    # The 99.99 % point of chi-square by the Wilson-Hilferty approximation; the seed is fixed, so no flakiness.
-    freedom = len(ids) - 1
-    assert freedom >= 3
-    limit = freedom * (1 - 2 / (9 * freedom) + 3.719 * math.sqrt(2 / (9 * freedom))) ** 3
-    assert statistic < limit
+    # The seed is fixed, so no flakiness.
+    assert_drawn_by(ids, p, [sampler.sample(logits, pack(allowed)) for _ in range(20_000)])
 
 
 def test_splitmix64_stream_is_the_published_one():
@@ -113,8 +81,9 @@ def test_large_vocabulary_agrees_with_the_twin():
         allowed = generator.random(len(logits)) < density
         for top_k in (0, 40):
             ids, p = Sampler(0.8, top_k, 0.9).distribution(logits, pack(allowed))
-            twin_ids, twin_p = naive_distribution(logits.tolist(), allowed, 0.8, top_k or len(logits), 1.0)
-            assert ids.tolist() == twin_ids[: len(ids)]
+            twin = naive_distribution(logits, allowed, (), {"temperature": 0.8, "top_k": top_k, "top_p": 1.0})
+            assert ids.tolist() == list(twin)[: len(ids)]
+            twin_p = np.array(list(twin.values()))
             mass = np.cumsum(twin_p)
             assert len(ids) == 1 + int(np.searchsorted(mass, 0.9))
             assert np.allclose(p, twin_p[: len(ids)] / twin_p[: len(ids)].sum(), rtol=1e-9)

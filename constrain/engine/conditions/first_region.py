@@ -10,14 +10,20 @@ hold it and more; of these the grammar of the whole takes out what cannot follow
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
+from constrain.engine.compiled_grammar import CompiledGrammar
+from constrain.engine.conditions.budget.cost_tables import prepare
+from constrain.engine.conditions.budget.known_completions import fewest_tokens
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.history import Place
 from constrain.engine.parser.companions import ALWAYS_ASKS, NO_COMPANION, Int64Array
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
+from constrain.errors import ConstrainError
+from constrain.grammar.ir import FirstRegion
 
 
 class RegionMatcher(Protocol):
@@ -34,6 +40,52 @@ class RegionMatcher(Protocol):
     def fill_next_token_bitmask(self, mask: Any) -> None: ...
     def rollback(self, count: int) -> None: ...
     def fork(self) -> Any: ...
+    def tokens_to_finish(self) -> int: ...
+
+
+def tokens_for_region(
+    first: FirstRegion,
+    region: CompiledGrammar,
+    max_tokens: int | None,
+    whole_without_budget: Callable[[], RegionMatcher],
+) -> int:
+    """How many tokens a region may take, so that the shortest rest has room in the budget of the whole.
+
+    Parameters
+    ----------
+    first : FirstRegion
+    region : CompiledGrammar
+        Its grammar.
+    max_tokens : int or None
+        The budget of the whole.
+    whole_without_budget : callable
+        A new matcher of the whole, at its beginning.
+
+    Raises
+    ------
+    ConstrainError
+        If there is no room for the region.
+    """
+    with region.lock:
+        prepare(region)
+        shortest = fewest_tokens(region, first.shortest)
+    if shortest is None:
+        raise ConstrainError(f"{first.option}: the tokens of the vocabulary cannot spell {first.shortest!r}")
+    needed, most = len(shortest), first.tokens
+    if needed > most:
+        raise ConstrainError(f"{first.option} is too few: what it limits takes {needed} tokens at least")
+    if max_tokens is None:
+        return most
+    behind = whole_without_budget()
+    if not behind.accept_bytes(first.shortest):
+        raise AssertionError(f"the grammar does not begin with {first.shortest!r}")
+    most = min(most, max_tokens - behind.tokens_to_finish())
+    if needed > most:
+        raise ConstrainError(
+            f"max_tokens={max_tokens} is too few: {first.option} needs {needed} tokens at least, and the rest "
+            f"{max_tokens - most}"
+        )
+    return most
 
 
 class FirstRegionBudget:

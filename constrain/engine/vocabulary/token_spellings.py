@@ -22,7 +22,7 @@ import numpy as np
 from constrain.engine.vocabulary.views import kept_view
 from constrain.engine.vocabulary.vocabulary import END, NORMAL, SPECIAL, Vocabulary
 from constrain.errors import ConstrainError
-from constrain.grammar.tokens import GATE, MARK, MOST_ID, spelling
+from constrain.grammar.tokens import GATE, MARK, MARK_BYTE, MOST_ID, spelled_token, spelling
 
 
 class SpelledVocabulary(Vocabulary):
@@ -77,6 +77,17 @@ class SpelledVocabulary(Vocabulary):
 
     def shown(self, token: int) -> bytes:
         return self.plain.shown(token)
+
+    def without_spellings(self, data: bytes) -> bytes:
+        plain, pieces = self.plain, []
+        while data:
+            text, mark, rest = data.partition(MARK_BYTE)
+            pieces.append(text)
+            token = spelled_token(mark + rest)
+            if token is not None and plain.kinds[token] == NORMAL:
+                pieces.append(plain.tokens[token])
+            data = rest[3:]
+        return b"".join(pieces)
 
     def __reduce__(self) -> Any:
         return SpelledVocabulary, (self.plain, self._named, self._has_gates)

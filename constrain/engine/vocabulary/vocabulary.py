@@ -258,6 +258,10 @@ class Vocabulary:
             checked[token] = name
         return dict(sorted(checked.items()))
 
+    def without_spellings(self, data: bytes) -> bytes:
+        """Some bytes of a text without the spellings of tokens: ordinary tokens have text, special ones have none."""
+        return data
+
     def shown(self, token: int) -> bytes:
         """What to show of a token: its bytes, or the name of a special one."""
         return self.token_bytes(token) or self.names.get(token, "").encode()

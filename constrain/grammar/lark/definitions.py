@@ -156,6 +156,10 @@ class Definition:
     def kind(self) -> str:
         return "terminal" if self.is_terminal else "rule"
 
+    def error(self, reason: str) -> GrammarError:
+        """An error at the place of the definition."""
+        return self.source.error(reason, self.token)
+
 
 @dataclass
 class Definitions:

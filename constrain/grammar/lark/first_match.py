@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from constrain.errors import GrammarError
@@ -28,7 +27,7 @@ from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.nodes import Chars
 from constrain.grammar.regex.parser import parse
 from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, repeat, union
-from constrain.grammar.utf8 import LAST, CodePoints, common, encode, holds, negate, normalize
+from constrain.grammar.utf8 import CodePoints, classes_of, common, encode, holds, negate, normalize
 from constrain.limits import spend
 
 _MAX_CODE = 20_000
@@ -94,7 +93,7 @@ def first_match(pattern: str, by_package: bool = False) -> FirstMatch:
         code, points = _compile(tree, points_of)
     except _NotFollowed as reason:
         raise GrammarError(f"{reason} cannot be followed exactly by a lexer") from None
-    classes = _partition(points)
+    classes = classes_of(points)
     members = [
         frozenset(i for i, each in enumerate(classes) if holds(points[p], each[0][0])) for p in range(len(points))
     ]
@@ -103,23 +102,6 @@ def first_match(pattern: str, by_package: bool = False) -> FirstMatch:
         language = _language(tree, tree.state.flags, points_of) if by_package else regex_language(pattern)
         return FirstMatch(language, EMPTY)
     return machine.language([encode(each) for each in classes])
-
-
-def _partition(sets: list[CodePoints]) -> list[CodePoints]:
-    """The classes of code points that no set tells apart."""
-    cuts = sorted({0, LAST + 1, *(cut for points in sets for first, last in points for cut in (first, last + 1))})
-    ranges: dict[tuple[bool, ...], list[tuple[int, int]]] = {}
-    bounds = [[first for first, _ in points] for points in sets]
-    at = [0] * len(sets)
-    for begin, end in pairwise(cuts):
-        spend()
-        signature = []
-        for i, points in enumerate(sets):
-            while at[i] < len(points) and points[at[i]][1] < begin:
-                at[i] += 1
-            signature.append(at[i] < len(bounds[i]) and bounds[i][at[i]] <= begin)
-        ranges.setdefault(tuple(signature), []).append((begin, end - 1))
-    return [tuple(each) for each in ranges.values()]
 
 
 # -- from Python's tree to instructions ------------------------------------------------------------
@@ -521,7 +503,7 @@ def automata(patterns: dict[str, str], by_package: bool = False) -> dict[str, Au
         except _NotFollowed as reason:
             raise GrammarError(f'"{name}": {reason} cannot be followed exactly by a lexer') from None
     sets = list(dict.fromkeys(points for _, some in compiled.values() for points in some))
-    classes = _partition(sets)
+    classes = classes_of(sets)
     members = {points: frozenset(i for i, each in enumerate(classes) if holds(points, each[0][0])) for points in sets}
     return {
         name: Automaton(_Machine(code, [members[points] for points in some], len(classes)), classes)

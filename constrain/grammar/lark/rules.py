@@ -96,30 +96,8 @@ def from_lark(
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
-    Parameters
-    ----------
-    text : str
-        The grammar.
-    start : str
-        The rule (or terminal) that a whole text has to match.
-    base_path : path, optional
-        Folder in which imports are looked up: relative ones (``%import .file.name``), which are refused without it, and
-        others before the grammars that come with Lark.
-    lexing : "any", "longest" or "longest-basic"
-        Any way to split a text into terminals counts; or what Lark's LALR parser accepts with its contextual lexer, or
-        with its basic lexer (:mod:`.longest`).
-    narrow : dict of str to callable, optional
-        By terminal: the strings that it may be after a text (:mod:`constrain.grammar.narrowing`); for lexing "any".
-    case : "unicode" or "ascii"
-        Which letters the flag ``i`` of strings and regexes is about.
-    initial_ignore : bool
-        Whether what ``%ignore`` names may stand before the first terminal.
-    indenting : Indenting, optional
-        What makes indents and dedents of line ends, for the lexings of Lark.
-    named : dict of str to NamedGrammar, optional
-        The grammars that ``@name`` refers to, for lexing "any".
-    json_strings : bool
-        Whether strings have the escapes of JSON.
+    The parameters are those of :meth:`constrain.Grammar.from_lark`; ``indenting`` is what its ``indenter`` does,
+    ``named`` what its ``named_grammars`` are.  With ``json_strings``, strings have the escapes of JSON.
 
     Raises
     ------
@@ -163,7 +141,7 @@ def from_lark(
 
 def write_lark(builder: EmbeddingBuilder, text: str) -> Symbol:
     """The start of a grammar by XGrammar's conventions that is a part of another one.  Raises GrammarError."""
-    source, shared = Source("", None, None), _Shared(Conventions(ascii_case=True, ignores_first=False))
+    source, shared = Source("", None, None), _Shared(Conventions(ascii_case=True, ignores_first=False), {})
     definitions = collect(text, source, shared.conventions)
     validate(definitions)
     _start_of(definitions, "start", source)
@@ -178,10 +156,10 @@ def _start_of(definitions: Definitions, start: str, source: Source) -> Definitio
         listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
         raise source.error(f'the start rule "{start}" is not defined (defined are: {listed or "no rules"})')
     if definition.params:
-        raise definition.source.error(f'the start rule "{start}" is a template', definition.token)
+        raise definition.error(f'the start rule "{start}" is a template')
     if definition.has_number:
         reason = f'the start rule "{start}" has a number, and nothing says which'
-        raise definition.source.error(reason, definition.token)
+        raise definition.error(reason)
     return definition
 
 
@@ -195,11 +173,10 @@ def _check_longest(definitions: Definitions, definition: Definition, lexing: Lex
     for each in definitions.by_name.values():
         if each.attributes:
             name = each.attributes[0].name
-            raise each.source.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules', each.token)
+            raise each.error(f'[{name}]: lexing="{lexing}" knows no attributes of rules')
     if definition.is_terminal:
-        raise definition.source.error(
-            f'the start rule "{definition.name}" is a terminal; Lark\'s LALR parser begins with a rule',
-            definition.token,
+        raise definition.error(
+            f'the start rule "{definition.name}" is a terminal; Lark\'s LALR parser begins with a rule'
         )
 
 
@@ -291,7 +268,7 @@ class _Compiler:
             least = least_tokens(definition.attributes)
             if most_characters(definition.attributes) is not None and self._definitions.conventions.is_bytes:
                 reason = "[max_chars] counts characters, and with allow_invalid_utf8 a text may have other bytes"
-                raise definition.source.error(reason, definition.token)
+                raise definition.error(reason)
             has_end = least > 0 or (says_where_it_ends(definition.attributes) and not _ends_with_token(definition))
             if has_end and not self._is_cut_alone(definition):
                 self._end_rule(left, definition, least)
@@ -356,15 +333,8 @@ class _Compiler:
         self, left: Symbol, definition: Definition, body: Regular | None = None, end: Regular | None = None
     ) -> None:
         """Note what is said of a rule's texts."""
-        note_attributes(
-            self._builder,
-            left,
-            definition.attributes,
-            definition.name,
-            lambda reason: definition.source.error(reason, definition.token),
-            body,
-            end,
-        )
+        attributes, name = definition.attributes, definition.name
+        note_attributes(self._builder, left, attributes, name, definition.error, body, end)
 
     def _is_cut_alone(self, definition: Definition) -> bool:
         """Whether a rule is made of others, and what is said of its text is how long it is."""
@@ -392,7 +362,7 @@ class _Compiler:
             except NotRegularError as error:
                 name = "max_chars" if most_characters(definition.attributes) is not None else "min_tokens"
                 reason = f'[{name}]: the rule "{definition.name}" is made of others: {error}'
-                raise definition.source.error(reason, definition.token) from None
+                raise definition.error(reason) from None
             self._write(left, language, definition)
 
     def _end_rule(self, left: Symbol, definition: Definition, least: int) -> None:
@@ -410,11 +380,8 @@ class _Compiler:
 
     def _write(self, left: Symbol, language: Regular, definition: Definition) -> None:
         """Give a rule its language, and the number of tokens that it takes at least."""
-
-        def make_error(reason: str) -> ConstrainError:
-            return definition.source.error(f"[min_tokens]: {reason}", definition.token)
-
-        write_least(self._builder, left, language, least_tokens(definition.attributes), make_error, definition.name)
+        least = least_tokens(definition.attributes)
+        write_least(self._builder, left, language, least, definition.error, definition.name)
 
     def _ending(self, definition: Definition, left: Symbol) -> Symbol:
         """The lexeme of a rule with attributes that say where it ends."""
@@ -471,10 +438,9 @@ class _Compiler:
         if template.has_number:
             kind, most, nodes = "rules with numbers", _MAX_NUMBERED, _MAX_NUMBERED_NODES
         if self._instances > most or self._instance_nodes > nodes:
-            raise template.source.error(
+            raise template.error(
                 f"the {kind} make more than {most} rules or {nodes} symbols; "
-                f'does "{template.name}" call itself with ever new arguments?',
-                template.token,
+                f'does "{template.name}" call itself with ever new arguments?'
             )
 
     def _alternatives(self, body: Body, arguments: dict[str, _Argument]) -> list[tuple[Symbol, ...]]:

@@ -53,10 +53,9 @@ def _check_names(body: Body, definition: Definition, definitions: Definitions, p
         if not declared.bodies and name not in produced:
             if name in definitions.missing:
                 raise definitions.missing[name]
-            raise declared.source.error(
+            raise declared.error(
                 f'%declare is not supported: "{declared.name}" would come from outside of the grammar, '
-                "so there is no text it could stand for",
-                declared.token,
+                "so there is no text it could stand for"
             )
 
 

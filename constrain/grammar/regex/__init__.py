@@ -101,28 +101,21 @@ def regex_code_points(
 
 
 def regex_of_length(
-    pattern: str,
-    low: int,
-    high: int | None,
-    *,
-    flags: str = "",
-    anchored: bool = True,
-    dialect: Literal["python", "ecma"] = "python",
-    encode_char: Callable[[CodePoints], Regular] = utf8.encode,
+    pattern: str, low: int, high: int | None, encode_char: Callable[[CodePoints], Regular] = utf8.encode
 ) -> Regular | None:
-    """The texts of ``low`` to ``high`` code points (None: any number) that a pattern matches.
+    """The texts of ``low`` to ``high`` code points (None: any number) in which an ECMAScript pattern matches somewhere.
 
-    None if that cannot be written without an intersection.  The other parameters, and errors, are
-    those of :func:`regex_code_points`.
+    None if that cannot be written without an intersection.  ``encode_char``, and errors, are those of
+    :func:`regex_code_points`.
     """
-    tree = whole_text(parse(pattern, flags, dialect), anchored)
+    tree = whole_text(parse(pattern, "", "ecma"), False)
     bounded = with_length(tree, low, high) if tree.tier == PLAIN else None
     return None if bounded is None else Speller(encode_char).spell(bounded)
 
 
-def least_length(pattern: str, *, anchored: bool = True, dialect: Literal["python", "ecma"] = "python") -> int:
-    """A number of code points that no text is shorter than that a pattern matches; parameters as above."""
-    return whole_text(parse(pattern, "", dialect), anchored).low
+def least_length(pattern: str) -> int:
+    """A number of code points that no text is shorter than in which an ECMAScript pattern matches somewhere."""
+    return whole_text(parse(pattern, "", "ecma"), False).low
 
 
 _PATTERN = "the pattern"

@@ -26,9 +26,9 @@ from constrain.grammar.regex import nodes as n
 from constrain.grammar.regex.automaton import MAX_STATES, Matrix, Sizes, all_paths, multiply, steps, tree_size
 from constrain.grammar.regex.charsets import error_at
 from constrain.grammar.regex.guard import forbidden, guard_loop
-from constrain.grammar.regex.settle import partition, trim
+from constrain.grammar.regex.settle import trim
 from constrain.grammar.regex.spell import Encoder, Speller, meet
-from constrain.grammar.utf8 import ALL, CodePoints, common, negate
+from constrain.grammar.utf8 import ALL, CodePoints, common, negate, partition
 from constrain.limits import spend
 
 Must = tuple[CodePoints, bool] | None

@@ -9,7 +9,7 @@ business of :mod:`constrain.grammar.regex.lower`.
 from __future__ import annotations
 
 from constrain.grammar.regex import nodes as n
-from constrain.grammar.utf8 import ALL, CodePoints, common, negate, normalize
+from constrain.grammar.utf8 import ALL, CodePoints, common, negate, normalize, partition
 from constrain.limits import spend
 
 _MAX_NULLABLE = 32
@@ -202,12 +202,3 @@ def look_after(points: CodePoints, edge: bool, at: int) -> n.Node:
     if points == ALL and edge:
         return n.NIL
     return n.After(points, edge, at) if points or edge else n.NOTHING
-
-
-def partition(every: CodePoints, sets: list[CodePoints]) -> list[CodePoints]:
-    """Split ``every`` into parts, none empty, so that each of ``sets`` holds all of a part or nothing of it."""
-    parts = [every] if every else []
-    for points in dict.fromkeys(sets):
-        outside = negate(points)
-        parts = [part for old in parts for part in (common(old, points), common(old, outside)) if part]
-    return parts

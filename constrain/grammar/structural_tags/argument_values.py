@@ -372,7 +372,7 @@ class ArgumentWriter:
             body = prefix_tree([value for value in node.values if is_text(value)])
         elif not node.terms:
             if node.low is not None or node.high is not None:
-                low, high = 0 if node.low is None else node.low.value, None if node.high is None else node.high.value
+                low, high = n.size_range(node)
                 if self._style.string_lines:
                     return self._counted_within_lines(low, high)
                 body = r.counted(ANY_TEXT, ANY_CHAR, low, high)

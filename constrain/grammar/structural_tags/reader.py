@@ -171,10 +171,6 @@ def _schema(fields: _Fields, name: str) -> dict[str, Any] | bool:
 # -- formats ---------------------------------------------------------------------------------------
 
 
-def _const_string(fields: _Fields) -> f.Format:
-    return f.ConstString(fields.pointer, fields.text("value"))
-
-
 def _json_schema(fields: _Fields) -> f.Format:
     schema = _schema(fields, "json_schema")
     style = fields.take("style", "json")
@@ -186,16 +182,6 @@ def _json_schema(fields: _Fields) -> f.Format:
     )
 
 
-def _qwen_xml_parameter(fields: _Fields) -> f.Format:
-    return f.JsonSchema(fields.pointer, _schema(fields, "json_schema"), "qwen_xml")
-
-
-def _any_text(fields: _Fields) -> f.Format:
-    return f.AnyText(
-        fields.pointer, fields.texts("excludes", ()), fields.count("max_tokens"), fields.count("max_chars")
-    )
-
-
 def _grammar(fields: _Fields) -> f.Format:
     text, syntax = fields.text("grammar"), fields.take("syntax", "ebnf")
     if syntax not in ("ebnf", "lark"):
@@ -203,29 +189,9 @@ def _grammar(fields: _Fields) -> f.Format:
     return f.GrammarText(fields.pointer, text, syntax)
 
 
-def _regex(fields: _Fields) -> f.Format:
-    return f.Regex(fields.pointer, fields.text("pattern"))
-
-
-def _sequence(fields: _Fields) -> f.Format:
-    return f.Sequence(fields.pointer, fields.formats("elements"))
-
-
 def _or(fields: _Fields) -> f.Format:
     elements = fields.formats("elements")
     return f.Or(fields.pointer, elements) if elements else fields.fail("must not be empty", "elements")
-
-
-def _optional(fields: _Fields) -> f.Format:
-    return f.Repeated(fields.pointer, fields.content(), 0, 1)
-
-
-def _plus(fields: _Fields) -> f.Format:
-    return f.Repeated(fields.pointer, fields.content(), 1, None)
-
-
-def _star(fields: _Fields) -> f.Format:
-    return f.Repeated(fields.pointer, fields.content(), 0, None)
 
 
 def _repeat(fields: _Fields) -> f.Format:
@@ -235,18 +201,6 @@ def _repeat(fields: _Fields) -> f.Format:
     if type(high) is not int or (high < low and high != -1):
         fields.fail("must be an integer that is not less than min, or -1 for no bound", "max")
     return f.Repeated(fields.pointer, fields.content(), low, None if high == -1 else high)
-
-
-def _token_once(fields: _Fields) -> f.TokenOnce:
-    return f.TokenOnce(fields.pointer, _token(fields.take("token"), f"{fields.pointer}/token"))
-
-
-def _exclude_token(fields: _Fields) -> f.Format:
-    return f.ExcludeToken(fields.pointer, fields.tokens("exclude_tokens", ()))
-
-
-def _any_tokens(fields: _Fields) -> f.Format:
-    return f.AnyTokens(fields.pointer, fields.tokens("exclude_tokens", ()), fields.count("max_tokens"))
 
 
 def _edge_token(value: Any, pointer: str) -> f.TokenOnce:
@@ -340,25 +294,29 @@ def _token_dispatch(fields: _Fields) -> f.Format:
 
 
 _READERS: dict[str, Callable[[_Fields], f.Format]] = {
-    "const_string": _const_string,
+    "const_string": lambda fields: f.ConstString(fields.pointer, fields.text("value")),
     "json_schema": _json_schema,
-    "qwen_xml_parameter": _qwen_xml_parameter,
-    "any_text": _any_text,
+    "qwen_xml_parameter": lambda fields: f.JsonSchema(fields.pointer, _schema(fields, "json_schema"), "qwen_xml"),
+    "any_text": lambda fields: f.AnyText(
+        fields.pointer, fields.texts("excludes", ()), fields.count("max_tokens"), fields.count("max_chars")
+    ),
     "grammar": _grammar,
-    "regex": _regex,
-    "sequence": _sequence,
+    "regex": lambda fields: f.Regex(fields.pointer, fields.text("pattern")),
+    "sequence": lambda fields: f.Sequence(fields.pointer, fields.formats("elements")),
     "or": _or,
-    "optional": _optional,
-    "plus": _plus,
-    "star": _star,
+    "optional": lambda fields: f.Repeated(fields.pointer, fields.content(), 0, 1),
+    "plus": lambda fields: f.Repeated(fields.pointer, fields.content(), 1, None),
+    "star": lambda fields: f.Repeated(fields.pointer, fields.content(), 0, None),
     "repeat": _repeat,
     "tag": _tag,
     "triggered_tags": _triggered_tags,
     "tags_with_separator": _tags_with_separator,
     "dispatch": _dispatch,
-    "token": _token_once,
-    "exclude_token": _exclude_token,
-    "any_tokens": _any_tokens,
+    "token": lambda fields: f.TokenOnce(fields.pointer, _token(fields.take("token"), f"{fields.pointer}/token")),
+    "exclude_token": lambda fields: f.ExcludeToken(fields.pointer, fields.tokens("exclude_tokens", ())),
+    "any_tokens": lambda fields: f.AnyTokens(
+        fields.pointer, fields.tokens("exclude_tokens", ()), fields.count("max_tokens")
+    ),
     "token_triggered_tags": _token_triggered_tags,
     "token_dispatch": _token_dispatch,
 }

@@ -20,8 +20,8 @@ from constrain.tokenizers.arguments import checked_text, utf8_of
 from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.byte_alphabet import alphabet_bytes
 from constrain.tokenizers.ready_encoding import ready_encoding
-from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
-from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS, SpecialTokens
+from constrain.tokenizers.special_text import Reading, cut_at_tokens
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _ANCHOR = "a"
@@ -82,20 +82,10 @@ class HuggingFaceTokenizer(TableTokenizer):
         data = [None if text is None else self._spell.later(text) for text in spellings]
         roles = SpecialTokens() if special_tokens is None else special_tokens
         if eos_ids is None:
-            eos_ids = [roles.eos] if roles.eos is not None else well_known_eos(spellings, WELL_KNOWN_EOS)
+            eos_ids = [roles.eos] if roles.eos is not None else well_known_eos(spellings)
         super().__init__(data, spellings, special, roles, eos_ids)
 
-    def encode(
-        self,
-        text: str,
-        add_special_tokens: bool = False,
-        *,
-        special: Special = None,
-        disallowed: Disallowed = "text",
-    ) -> Encoding:
-        reading = self._reading(text, special, disallowed)
-        if reading is not None:
-            return self.read_text(text, add_special_tokens, reading)
+    def _encode_as_usual(self, text: str, add_special_tokens: bool) -> Encoding:
         found = self._encoded_by(self._library_tokenizer, text, add_special_tokens)
         return ready_encoding(found.ids, found.tokens, found.offsets, found.special_tokens_mask)
 

@@ -12,7 +12,7 @@ from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.byte_alphabet import text_to_bytes
 from constrain.tokenizers.chat.templates import gguf_chat_template
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
-from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
+from constrain.tokenizers.special_text import Reading, cut_at_tokens
 from constrain.tokenizers.special_tokens import SpecialTokens
 
 _SPACE = "▁"
@@ -72,17 +72,7 @@ class LlamaCppTokenizer(TableTokenizer):
         super().__init__(data, spellings, special, roles, eos_ids)
         self.chat_template = gguf_chat_template(metadata)
 
-    def encode(
-        self,
-        text: str,
-        add_special_tokens: bool = False,
-        *,
-        special: Special = None,
-        disallowed: Disallowed = "text",
-    ) -> Encoding:
-        reading = self._reading(text, special, disallowed)
-        if reading is not None:
-            return self.read_text(text, add_special_tokens, reading)
+    def _encode_as_usual(self, text: str, add_special_tokens: bool) -> Encoding:
         data = utf8_of(text)
         ids: list[int] = list(self._llama.tokenize(data, add_bos=add_special_tokens, special=True))
         return self._encoding_of(text, data, ids, add_special_tokens)

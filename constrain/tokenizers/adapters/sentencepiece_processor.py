@@ -11,7 +11,7 @@ from constrain.tokenizers.adapters.table import TableTokenizer
 from constrain.tokenizers.arguments import utf8_of
 from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.ready_encoding import ready_encoding
-from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
+from constrain.tokenizers.special_text import Reading, cut_at_tokens
 from constrain.tokenizers.special_tokens import SpecialTokens
 
 _SPACE = "▁"
@@ -60,16 +60,8 @@ class SentencePieceTokenizer(TableTokenizer):
             word is not None and spellings[space] == _SPACE and not processor.decode([space, word]).startswith(" ")
         )
 
-    def encode(
-        self,
-        text: str,
-        add_special_tokens: bool = False,
-        *,
-        special: Special = None,
-        disallowed: Disallowed = "text",
-    ) -> Encoding:
-        reading = self._reading(text, special, disallowed)
-        return self.read_text(text, add_special_tokens, Reading(self.special_ids) if reading is None else reading)
+    def _encode_as_usual(self, text: str, add_special_tokens: bool) -> Encoding:
+        return self.read_text(text, add_special_tokens, Reading(self.special_ids))
 
     def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
         utf8_of(text)

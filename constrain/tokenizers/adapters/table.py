@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import LARGEST_ID, checked_ids, checked_text
-from constrain.tokenizers.base import Tokenizer
-from constrain.tokenizers.special_tokens import SpecialTokens
+from constrain.tokenizers.base import Encoding, Tokenizer
+from constrain.tokenizers.special_text import Disallowed, Special
+from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS, SpecialTokens
 
 
 class TableTokenizer(Tokenizer):
@@ -53,6 +55,23 @@ class TableTokenizer(Tokenizer):
         # Of equal spellings the first id counts.
         return {text: i for i, text in reversed(list(enumerate(self._spellings))) if text is not None}
 
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = False,
+        *,
+        special: Special = None,
+        disallowed: Disallowed = "text",
+    ) -> Encoding:
+        reading = self._reading(text, special, disallowed)
+        if reading is None:
+            return self._encode_as_usual(text, add_special_tokens)
+        return self.read_text(text, add_special_tokens, reading)
+
+    @abstractmethod
+    def _encode_as_usual(self, text: str, add_special_tokens: bool) -> Encoding:
+        """The encoding with the special tokens that the library reads unasked."""
+
     def tokens_as_bytes(self) -> list[bytes | None]:
         return list(self._data)
 
@@ -91,6 +110,6 @@ def check_size(size: int) -> None:
         raise TokenizerError(f"the vocabulary has ids up to {size - 1}; at most {LARGEST_ID} is supported")
 
 
-def well_known_eos(spellings: Sequence[str | None], names: Sequence[str]) -> list[int]:
-    """The ids of the tokens with one of these names."""
-    return [i for i, text in enumerate(spellings) if text in names]
+def well_known_eos(spellings: Sequence[str | None]) -> list[int]:
+    """The ids of the tokens whose names are known to end a text."""
+    return [i for i, text in enumerate(spellings) if text in WELL_KNOWN_EOS]

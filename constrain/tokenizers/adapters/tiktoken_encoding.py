@@ -10,8 +10,8 @@ from constrain.tokenizers.arguments import utf8_of
 from constrain.tokenizers.base import Encoding
 from constrain.tokenizers.byte_alphabet import bytes_to_text
 from constrain.tokenizers.ready_encoding import offsets_of_bytes, ready_encoding
-from constrain.tokenizers.special_text import Disallowed, Reading, Special, cut_at_tokens
-from constrain.tokenizers.special_tokens import WELL_KNOWN_EOS, SpecialTokens
+from constrain.tokenizers.special_text import Reading, cut_at_tokens
+from constrain.tokenizers.special_tokens import SpecialTokens
 
 
 class TiktokenTokenizer(TableTokenizer):
@@ -42,23 +42,15 @@ class TiktokenTokenizer(TableTokenizer):
             for i, token in enumerate(data)
         ]
         if eos_ids is None:
-            eos_ids = [i for i in well_known_eos(spellings, WELL_KNOWN_EOS) if i in special]
+            eos_ids = [i for i in well_known_eos(spellings) if i in special]
         ends = sorted(set(eos_ids))
         super().__init__(data, spellings, special, SpecialTokens(eos=ends[0] if ends else None), ends)
 
-    def encode(
-        self,
-        text: str,
-        add_special_tokens: bool = False,
-        *,
-        special: Special = None,
-        disallowed: Disallowed = "text",
-    ) -> Encoding:
-        """An encoding says nothing about tokens around a text, so ``add_special_tokens`` adds none."""
-        utf8_of(text)
-        return self.read_text(text, add_special_tokens, self._reading(text, special, disallowed) or Reading())
+    def _encode_as_usual(self, text: str, add_special_tokens: bool) -> Encoding:
+        return self.read_text(text, add_special_tokens, Reading())
 
     def read_text(self, text: str, add_special_tokens: bool, reading: Reading) -> Encoding:
+        # An encoding says nothing about tokens around a text, so add_special_tokens adds none.
         utf8_of(text)
         ids: list[int] = []
         # The library cuts a text at special tokens too, and encodes what is between them by itself.

@@ -16,6 +16,7 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.arguments import checked_path, checked_text
 from constrain.tokenizers.chat.marked_text import CONTENT, TEMPLATE, MarkedText, written_by
+from constrain.tokenizers.file_errors import errors_of
 from constrain.tokenizers.json_files import read_json
 
 ChatTemplates = str | Mapping[str, str]
@@ -271,9 +272,8 @@ def _cut_at_mark(text: MarkedText) -> MarkedText:
 
 
 def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise TokenizerError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise TokenizerError(f"{path}: not UTF-8 (byte {error.start})") from None
+    with errors_of(path):
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise TokenizerError(f"not UTF-8 (byte {error.start})") from None

@@ -9,6 +9,7 @@ from typing import Any
 from constrain.errors import TokenizerError
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.chat.templates import gguf_chat_template
+from constrain.tokenizers.file_errors import errors_of
 from constrain.tokenizers.formats.gguf_byte_level import byte_level_of_gguf
 from constrain.tokenizers.formats.gguf_metadata import read_gguf_metadata
 from constrain.tokenizers.formats.gguf_sentencepiece import (
@@ -35,10 +36,8 @@ _BUILDERS: dict[str, Callable[[GGUFVocabulary, tuple[int, ...] | None], Tokenize
 def load_gguf_file(path: Path, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
     """The tokenizer of a GGUF file of any size; its tensors are not read."""
     metadata = read_gguf_metadata(path, _is_wanted)
-    try:
+    with errors_of(path):
         return tokenizer_of_gguf(metadata, eos_ids)
-    except TokenizerError as error:
-        raise TokenizerError(f"{path}: {error}") from None
 
 
 def tokenizer_of_gguf(metadata: dict[str, Any], eos_ids: tuple[int, ...] | None = None) -> Tokenizer:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from constrain.errors import TokenizerError
+from constrain.tokenizers.file_errors import errors_of
 
 MAGIC = b"GGUF"
 
@@ -41,17 +42,12 @@ def metadata_length(path: Path) -> int:
 
 
 def _read(path: Path, wanted: Callable[[str], bool]) -> tuple[dict[str, Any], int]:
-    try:
-        with path.open("rb") as file:
-            if path.stat().st_size == 0:
-                raise TokenizerError("an empty file")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-                reader = _Reader(view)
-                return reader.read(wanted), reader.position
-    except TokenizerError as error:
-        raise TokenizerError(f"{path}: {error}") from None
-    except OSError as error:
-        raise TokenizerError(f"{path}: {error.strerror}") from None
+    with errors_of(path), path.open("rb") as file:
+        if path.stat().st_size == 0:
+            raise TokenizerError("an empty file")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+            reader = _Reader(view)
+            return reader.read(wanted), reader.position
 
 
 class _Reader:

@@ -52,18 +52,18 @@ _ASIAN_BLOCKS = RegexStage(
 _EAST_ASIAN = RegexStage("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+")
 
 
-def _words_with_marks(digits: str, newlines: str) -> RegexStage:
-    return RegexStage(
-        rf"{_CONTRACTION}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|{digits}"
-        rf"| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+{newlines}|\s*[\r\n]+|\s+(?!\S)|\s+"
-    )
+_WORDS_WITH_MARKS = RegexStage(
+    rf"{_CONTRACTION}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}"
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 
-def _o200k_like(before: str, after: str, digits: str, contraction: str = "") -> RegexStage:
+def _o200k_like(contraction: str) -> RegexStage:
+    """o200k's, with one digit a piece."""
     return RegexStage(
-        rf"[^\r\n\p{{L}}\p{{N}}]?{before}*{after}+{contraction}"
-        rf"|[^\r\n\p{{L}}\p{{N}}]?{before}+{after}*{contraction}|{digits}"
-        r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{contraction}"
+        rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{contraction}"
+        r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     )
 
 
@@ -94,7 +94,7 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
         ("qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "stablelm2", "megrez", "hunyuan", "solar-open", "grok-2"),
         (_QWEN2,),
     ),
-    "qwen35": (_words_with_marks(r"\p{N}", r"[\r\n]*"),),
+    "qwen35": (_WORDS_WITH_MARKS,),
     **dict.fromkeys(
         ("starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"), _DIGITS_FIRST
     ),
@@ -122,7 +122,7 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
             "[\uac00-\ud7a3\u3131-\u318e]+|[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c"
             "\u3001-\u303f\ufe30-\ufe4f]+|[\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
         ),
-        _o200k_like(_UPPER, _LOWER, r"\p{N}", contraction=f"{_CONTRACTION}?"),
+        _o200k_like(f"{_CONTRACTION}?"),
     ),
     "ufakzeka": (RegexStage(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),),
     "chameleon": (
@@ -135,7 +135,7 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
     ),
     **dict.fromkeys(("poro-chat", "bloom", "gpt3-finnish"), (_SENTENCE_SIGNS,)),
     "viking": (_SENTENCE_SIGNS, _ONE_DIGIT),
-    "tekken": (_o200k_like(_UPPER, _LOWER, r"\p{N}"),),
+    "tekken": (_o200k_like(""),),
     **dict.fromkeys(("gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2", "granite-embed-multi-97m"), (_O200K,)),
     "tiny_aya": (RegexStage(r"\d{1,3}(?=(?:\d{3})*\b)"), _O200K),
     "cohere2moe": (RegexStage(r"\d{1,3}(?=(?:\d{3})*\b)"), _O200K),

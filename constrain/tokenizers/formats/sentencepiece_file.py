@@ -9,6 +9,7 @@ import numpy as np
 from constrain.errors import TokenizerError
 from constrain.tokenizers import models
 from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.file_errors import errors_of
 from constrain.tokenizers.formats import sentencepiece_proto as proto
 from constrain.tokenizers.models.piece_model import MARKER, UNKNOWN_PENALTY, PieceModel, byte_of_token, byte_tokens
 from constrain.tokenizers.models.piece_tokenizer import PieceOptions, PieceTokenizer, PieceVocabulary
@@ -24,14 +25,10 @@ def load_sentencepiece_file(path: Path, eos_ids: tuple[int, ...] | None = None) 
 
     As in the ``sentencepiece`` package, control symbols in a text are text; user-defined symbols are found.
     """
-    try:
+    with errors_of(path):
         if path.stat().st_size > _LARGEST_FILE:
             raise TokenizerError(f"larger than {_LARGEST_FILE >> 20} MiB")
         return tokenizer_of_model(proto.parse_model(path.read_bytes()), path.parent, eos_ids)
-    except TokenizerError as error:
-        raise TokenizerError(f"{path}: {error}") from None
-    except OSError as error:
-        raise TokenizerError(f"{path}: {error.strerror}") from None
 
 
 def tokenizer_of_model(

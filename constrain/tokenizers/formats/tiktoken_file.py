@@ -15,6 +15,7 @@ import numpy as np
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
+from constrain.tokenizers.file_errors import errors_of
 from constrain.tokenizers.formats.json_parts import collector_paused
 from constrain.tokenizers.formats.rank_encodings import ENCODINGS, RankEncoding
 from constrain.tokenizers.json_files import read_json
@@ -33,23 +34,17 @@ def load_tiktoken_file(
 
 
 def _load(path: Path, encoding: str | RankEncoding | None, eos_ids: tuple[int, ...] | None) -> ByteLevelBPE:
-    try:
+    with errors_of(path):
         ranks = parse_ranks(path.read_bytes())
-    except TokenizerError as error:
-        raise TokenizerError(f"{path}: {error}") from None
-    except OSError as error:
-        raise TokenizerError(f"{path}: {error.strerror}") from None
     if encoding is None:
         encoding = _guess(path, len(ranks))
     if isinstance(encoding, str):
         if encoding not in ENCODINGS:
             raise TokenizerError(f"unknown encoding {encoding!r}; known ones: {', '.join(ENCODINGS)}")
         encoding = ENCODINGS[encoding]
-    try:
+    with errors_of(path):
         encoding, eos = _with_config(encoding, path.parent)
         return tokenizer_from_ranks(ranks, encoding, eos if eos_ids is None else eos_ids)
-    except TokenizerError as error:
-        raise TokenizerError(f"{path}: {error}") from None
 
 
 def _with_config(encoding: RankEncoding, folder: Path) -> tuple[RankEncoding, tuple[int, ...] | None]:

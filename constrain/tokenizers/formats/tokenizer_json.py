@@ -15,6 +15,7 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes, tokens_as_bytes
+from constrain.tokenizers.file_errors import errors_of
 from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, parts_of_file, type_of
 from constrain.tokenizers.formats.json_pieces import is_text, pieces_of_json, vocabulary_of
 from constrain.tokenizers.formats.json_post_processors import around_text, pair_template
@@ -33,12 +34,8 @@ _BYTES_OF_TEXT = bytes_to_text(bytes(byte for byte in range(256) if byte not in 
 
 def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
     """Read the file, and the configuration files beside it for the roles of its special tokens."""
-    try:
+    with errors_of(path):
         return parse_tokenizer_json(path.read_bytes(), path.parent, eos_ids)
-    except TokenizerError as error:
-        raise TokenizerError(f"{path}: {error}") from None
-    except OSError as error:
-        raise TokenizerError(f"{path}: {error.strerror}") from None
 
 
 def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
@@ -60,39 +57,7 @@ def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) ->
     _check_model(model)
     added = _added_tokens(content.get("added_tokens"))
     pre = read_pre_tokenizer(content.get("pre_tokenizer"))
-    if not _is_usual_byte_level(content, pre):
-        return _piece_tokenizer(content, added, folder, eos_ids)
     vocab = vocabulary_of(model)
-    tokens, foreign = _tokens(vocab, {token.content for token in added})
-    _check_added_ids(added, vocab)
-    merges = _merges(model.get("merges"), vocab)
-    ids = {token.content: token.id for token in added}
-
-    def to_id(name: str) -> int | None:
-        return ids.get(name, vocab.get(name))
-
-    roles = read_roles(folder, (token.id for token in added if token.special), to_id)
-    before, after = around_text(content.get("post_processor"), to_id)
-    options = ByteLevelOptions(
-        split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
-        whole_piece=bool(model.get("ignore_merges")),
-        normal_form=_normal_form(content.get("normalizer")),
-        added_in_alphabet=True,
-        add_prefix_space=pre.prefix,
-        before=before,
-        after=after,
-    )
-    eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    tokenizer = ByteLevelBPE(tokens, merges, added, options, _with_first_eos(roles, eos), eos, foreign=foreign)
-    tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
-    _check_template_ids(tokenizer)
-    return tokenizer
-
-
-def _piece_tokenizer(
-    content: dict[str, Any], added: list[AddedToken], folder: Path | None, eos_ids: tuple[int, ...] | None
-) -> Tokenizer:
-    vocab = vocabulary_of(content["model"])
     _check_added_ids(added, vocab)
     ids = {token.content: token.id for token in added}
 
@@ -100,14 +65,37 @@ def _piece_tokenizer(
         return ids.get(name, vocab.get(name))
 
     around = around_text(content.get("post_processor"), to_id)
-    model, vocabulary, options = pieces_of_json(content, added, around, _merges)
     roles = read_roles(folder, (token.id for token in added if token.special), to_id)
     eos = find_eos_ids(folder, roles, to_id) if eos_ids is None else eos_ids
-    tokenizer = PieceTokenizer(model, vocabulary, options, _with_first_eos(roles, eos), eos)
-    tokenizer.file_parts = parts_of_file(content, (token.id for token in added if token.content not in vocab))
+    roles = _with_first_eos(roles, eos)
+    tokenizer: ByteLevelBPE | PieceTokenizer
+    if _is_usual_byte_level(content, pre):
+        tokens, foreign = _tokens(vocab, set(ids))
+        merges = _merges(model.get("merges"), vocab)
+        usual = _byte_level_options(content, pre, around)
+        tokenizer = ByteLevelBPE(tokens, merges, added, usual, roles, eos, foreign=foreign)
+    else:
+        pieces, vocabulary, options = pieces_of_json(content, added, around, _merges)
+        tokenizer = PieceTokenizer(pieces, vocabulary, options, roles, eos)
+        tokenizer.file_parts = parts_of_file(content, (token.id for token in added if token.content not in vocab))
     tokenizer.pair_template = pair_template(content.get("post_processor"), to_id)
     _check_template_ids(tokenizer)
     return tokenizer
+
+
+def _byte_level_options(
+    content: dict[str, Any], pre: PreTokenizer, around: tuple[tuple[int, ...], tuple[int, ...]]
+) -> ByteLevelOptions:
+    before, after = around
+    return ByteLevelOptions(
+        split=pre.stages[0] if len(pre.stages) == 1 and isinstance(pre.stages[0], SplitPattern) else tuple(pre.stages),
+        whole_piece=bool(content["model"].get("ignore_merges")),
+        normal_form=_normal_form(content.get("normalizer")),
+        added_in_alphabet=True,
+        add_prefix_space=pre.prefix,
+        before=before,
+        after=after,
+    )
 
 
 def _check_template_ids(tokenizer: ByteLevelBPE | PieceTokenizer) -> None:

@@ -10,7 +10,7 @@ Vocabularies that spell characters by their place in a word, and other unusual o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
@@ -24,13 +24,18 @@ from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Perm
 from constrain.tokenizers.arguments import check_token_ids, checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
 from constrain.tokenizers.byte_alphabet import alphabet_bytes, bytes_to_text, text_to_bytes
-from constrain.tokenizers.further_tokens import further_tokens, with_additional
 from constrain.tokenizers.models import bpe_kernels
+from constrain.tokenizers.models.bpe_tables import (
+    merge_table,
+    merges_in,
+    merges_without,
+    pairs_of_ranks,
+    slots_without,
+    token_slots,
+)
 from constrain.tokenizers.models.byte_level_kernels import encode_short, encode_staged
 from constrain.tokenizers.models.merge_ids import Merges
-from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.normal_forms import NormalForm, Spans, normalize, normalize_aligned
-from constrain.tokenizers.packed_strings import PackedStrings, packed
 from constrain.tokenizers.short.frames import words_of
 from constrain.tokenizers.short.pieces import end_piece
 from constrain.tokenizers.short.texts import SHORT_LENGTH, ShortKernel, ShortTextTokenizer
@@ -122,7 +127,7 @@ class ByteLevelBPE(ShortTextTokenizer):
 
         self._name_added_tokens()
 
-        self._bytes: list[bytes | None] = [None] * self.vocab_size
+        self._bytes = [None] * self.vocab_size
         for token_id, data in tokens.items():
             self._bytes[token_id] = data
         self._fill_tables(tokens, merges)
@@ -149,33 +154,14 @@ class ByteLevelBPE(ShortTextTokenizer):
         for token_id, data in self._added_bytes.items():
             self._bytes[token_id] = None if token_id in self.special_ids else data
 
-    def with_added_tokens(
-        self,
-        texts: Iterable[str],
-        *,
-        special: bool = False,
-        lstrip: bool = False,
-        rstrip: bool = False,
-        single_word: bool = False,
-        normalized: bool | None = None,
-    ) -> ByteLevelBPE:
-        if normalized is None:
-            normalized = not special
-        flags = AddedToken(-1, "", special, lstrip, rstrip, single_word, normalized)
-        new, size = further_tokens(self, self.added_tokens, texts, flags)
-        # The tables of the model are the same, and what is made when it is first asked for is made anew.
-        other: ByteLevelBPE = object.__new__(type(self))
-        other.__dict__.update(self.__getstate__())
-        other.__dict__.pop("_ids_by_bytes", None)
-        other.added_tokens = (*self.added_tokens, *new)
-        other.special_ids = self.special_ids | {token.id for token in new if token.special}
-        other.special_tokens = with_additional(self.special_tokens, new)
-        other.vocab_size = size
-        other._bytes = [*self._bytes, *[None] * (size - self.vocab_size)]
-        other._name_added_tokens()
-        other._set_added_bytes()
-        other._prepare_short(other._has_short_texts())
-        return other
+    @property
+    def _reads_normalized(self) -> bool:
+        return True
+
+    def _take_further(self, new: Sequence[AddedToken], old_size: int) -> None:
+        self._name_added_tokens()
+        self._set_added_bytes()
+        self._prepare_short(self._has_short_texts())
 
     def _has_short_texts(self) -> bool:
         """Whether a kernel does all that short texts need."""
@@ -199,16 +185,7 @@ class ByteLevelBPE(ShortTextTokenizer):
 
     def merges(self) -> npt.NDArray[np.int64]:
         """The left and the right token of each merge, lowest rank first: int64[merges, 2]."""
-        used = self._keys != -1
-        keys = self._keys[used][np.argsort(self._values[used] >> 32, kind="stable")]
-        return np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in super().__getstate__().items() if not key.startswith("_find_")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._make_finders()
+        return merges_in(self._keys, self._values)
 
     def _make_finders(self) -> None:
         raw = [token for token in self.added_tokens if not token.normalized]
@@ -225,8 +202,7 @@ class ByteLevelBPE(ShortTextTokenizer):
         self._starts = np.cumsum(lengths).astype(np.int32)
         self._blob = np.frombuffer(bytearray(b"".join(filter(None, self._bytes))), dtype=np.uint8)
         ids = np.fromiter((i for i in sorted(tokens) if tokens[i]), dtype=np.int32)
-        self._slots = np.full(_table_size(len(ids)), -1, dtype=np.int32)
-        twice = bpe_kernels.fill_tokens(self._blob, self._starts, ids, self._slots)
+        self._slots, twice = token_slots(self._blob, self._starts, ids)
         if twice >= 0:
             raise TokenizerError(f"tokens {tokens[twice]!r} is in the vocabulary twice, the second time as id {twice}")
         self._byte_ids = np.full(256, -1, dtype=np.int32)
@@ -240,9 +216,7 @@ class ByteLevelBPE(ShortTextTokenizer):
             left, right, merged = merges
             keys = left << 32 | right
             values = np.arange(len(keys), dtype=np.int64) << 32 | merged
-        self._keys = np.full(_table_size(len(keys)), -1, dtype=np.int64)
-        self._values = np.zeros(len(self._keys), dtype=np.int64)
-        bpe_kernels.fill_merges(keys, values, self._keys, self._values)
+        self._keys, self._values = merge_table(keys, values)
 
     def _merges_of_ranks(self, ids: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         # Each token is tried at every cut, so its length has to be bounded.
@@ -264,17 +238,6 @@ class ByteLevelBPE(ShortTextTokenizer):
             "values": self._values,
         }
 
-    def tokens_as_bytes(self) -> list[bytes | None]:
-        return list(self._bytes)
-
-    def packed_tokens(self) -> PackedStrings[bytes]:
-        """What :meth:`tokens_as_bytes` gives, in one piece of memory, as the cache on disk has it."""
-        return packed(self._bytes, bytes)
-
-    def token_bytes(self, token_id: int) -> bytes | None:
-        self._check_id(token_id)
-        return self._bytes[token_id]
-
     def _shown_bytes(self, token_id: int) -> bytes | None:
         return self._added_bytes.get(token_id)
 
@@ -288,13 +251,11 @@ class ByteLevelBPE(ShortTextTokenizer):
         return self._index().get(data)
 
     def _index(self) -> dict[bytes, int]:
-        """Ids by bytes, made when first asked for: encoding does not need it."""
-        index: dict[bytes, int] | None = self.__dict__.get("_ids_by_bytes")
-        if index is None:
+        """Ids by bytes."""
+        if "_known_ids" not in self.__dict__:
             others = self._added_texts.keys() | self._foreign
-            index = {data: i for i, data in enumerate(self._bytes) if data is not None and i not in others}
-            self.__dict__["_ids_by_bytes"] = index
-        return index
+            self._known_ids = {data: i for i, data in enumerate(self._bytes) if data is not None and i not in others}
+        return self._known_ids
 
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)
@@ -335,15 +296,8 @@ class ByteLevelBPE(ShortTextTokenizer):
 
     def _remove_tokens(self, ids: frozenset[int]) -> None:
         gone = np.fromiter(ids, dtype=np.int64, count=len(ids))
-        kept = np.sort(self._slots[self._slots >= 0])
-        kept = kept[~np.isin(kept, gone)]
-        self._slots = np.full(_table_size(len(kept)), -1, dtype=np.int32)
-        bpe_kernels.fill_tokens(self._blob, self._starts, kept, self._slots)
-        there = (self._keys != -1) & ~np.isin(self._values & 0xFFFFFFFF, gone)
-        keys, values = self._keys[there], self._values[there]
-        self._keys = np.full(_table_size(len(keys)), -1, dtype=np.int64)
-        self._values = np.zeros(len(self._keys), dtype=np.int64)
-        bpe_kernels.fill_merges(keys, values, self._keys, self._values)
+        self._slots = slots_without(self._blob, self._starts, self._slots, gone)
+        self._keys, self._values = merges_without(self._keys, self._values, gone)
         self._direct = np.zeros(self.vocab_size, dtype=np.uint8)
 
     def _encode_long(self, text: str, add_special_tokens: bool, reading: Reading | None = None) -> Encoding:
@@ -450,11 +404,6 @@ class ByteLevelBPE(ShortTextTokenizer):
 def _keeps_all(stage: Stage) -> bool:
     """Whether a stage is cut by the machine for regexes, and removes nothing."""
     return isinstance(stage, RegexStage) and stage.behavior != "Removed"
-
-
-def _table_size(count: int) -> int:
-    """The smallest power of two that leaves at least a third of a table free."""
-    return 1 << max(4, (count * 3 // 2).bit_length())
 
 
 class _Segment(NamedTuple):

@@ -7,7 +7,7 @@ how a text is cut at added tokens, how ids become bytes, and how offsets are fou
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,11 @@ from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken, AddedTokenFinder, Permits, moved
 from constrain.tokenizers.arguments import check_token_ids, checked_text, utf8_of
 from constrain.tokenizers.base import Encoding, EncodingSource
-from constrain.tokenizers.further_tokens import further_tokens, with_additional
 from constrain.tokenizers.models.piece_model import PieceModel
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.normalizing.normal_forms import Spans
 from constrain.tokenizers.normalizing.precompiled import Precompiled
 from constrain.tokenizers.normalizing.text_steps import Prepend, Steps, TextStep, align_steps, apply_steps
-from constrain.tokenizers.packed_strings import PackedStrings, packed
 from constrain.tokenizers.short.texts import ShortKernel, ShortTextTokenizer
 from constrain.tokenizers.special_text import Reading
 from constrain.tokenizers.special_tokens import SpecialTokens
@@ -131,7 +129,7 @@ class PieceTokenizer(ShortTextTokenizer):
         self.strips_leading_space = options.strip_leading_space
 
         self._texts: list[str | None] = [None] * self.vocab_size
-        self._bytes: list[bytes | None] = [None] * self.vocab_size
+        self._bytes = [None] * self.vocab_size
         for token_id, text in vocabulary.texts.items():
             self._texts[token_id] = text
         for token_id, data in vocabulary.data.items():
@@ -162,33 +160,13 @@ class PieceTokenizer(ShortTextTokenizer):
         has_kernel = type(self.model).short is not PieceModel.short
         self._prepare_short(has_kernel and self._only_charsmap is not None)
 
-    def with_added_tokens(
-        self,
-        texts: Iterable[str],
-        *,
-        special: bool = False,
-        lstrip: bool = False,
-        rstrip: bool = False,
-        single_word: bool = False,
-        normalized: bool | None = None,
-    ) -> PieceTokenizer:
-        if normalized and self.file_parts is None:
-            raise TokenizerError("tokens are looked for in normalized text only by what is read from a tokenizer.json")
-        if normalized is None:
-            normalized = not special and self.file_parts is not None
-        flags = AddedToken(-1, "", special, lstrip, rstrip, single_word, normalized)
-        new, size = further_tokens(self, self.added_tokens, texts, flags)
-        # The model is the same, and what is made when it is first asked for is made anew.
-        other: PieceTokenizer = object.__new__(type(self))
-        other.__dict__.update(self.__getstate__())
-        other.__dict__.pop("_ids", None)
-        other.added_tokens = (*self.added_tokens, *new)
-        other.special_ids = self.special_ids | {token.id for token in new if token.special}
-        other.special_tokens = with_additional(self.special_tokens, new)
-        other.vocab_size = size
-        none = [None] * (size - self.vocab_size)
-        other._texts, other._bytes = [*self._texts, *none], [*self._bytes, *none]
-        other._shown, other.first_forms = dict(self._shown), dict(self.first_forms)
+    @property
+    def _reads_normalized(self) -> bool:
+        return self.file_parts is not None
+
+    def _take_further(self, new: Sequence[AddedToken], old_size: int) -> None:
+        self._texts = [*self._texts, *[None] * (self.vocab_size - old_size)]
+        self._shown, self.first_forms = dict(self._shown), dict(self.first_forms)
         decoder = None
         if self.file_parts is not None:
             # Few who read a tokenizer add tokens.
@@ -196,31 +174,23 @@ class PieceTokenizer(ShortTextTokenizer):
 
             parts = json.loads(self.file_parts)
             decoder = read_decoder(parts["decoder"])
-            parts["outside"] += [token.id for token in new if token.id >= self.vocab_size]
-            other.file_parts = json.dumps(parts)
+            parts["outside"] += [token.id for token in new if token.id >= old_size]
+            self.file_parts = json.dumps(parts)
         for token in new:
             text = apply_steps(self.options.steps, token.content, False) if token.normalized else token.content
             if not text:
                 raise TokenizerError(f"the normalizer leaves nothing of {token.content!r}")
             data = text.encode() if decoder is None else decoder.to_bytes(text)
-            other._texts[token.id] = text
-            other._bytes[token.id] = None if token.id in other.special_ids else data
-            if token.id in other.special_ids:
-                other._shown[token.id] = data
+            self._texts[token.id] = text
+            self._bytes[token.id] = None if token.id in self.special_ids else data
+            if token.id in self.special_ids:
+                self._shown[token.id] = data
             first = None if decoder is None or decoder.first is None else decoder.first_form(text)
             if first is None:
-                other.first_forms.pop(token.id, None)
+                self.first_forms.pop(token.id, None)
             else:
-                other.first_forms[token.id] = first
-        other._prepare()
-        return other
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in super().__getstate__().items() if not key.startswith("_find_")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._make_finders()
+                self.first_forms[token.id] = first
+        self._prepare()
 
     def _make_finders(self) -> None:
         raw = [token for token in self.added_tokens if not token.normalized]
@@ -350,29 +320,16 @@ class PieceTokenizer(ShortTextTokenizer):
         texts = {token_id: text for token_id, text in enumerate(self._texts) if text is not None}
         return texts | {token.id: token.content for token in self.added_tokens}
 
-    def tokens_as_bytes(self) -> list[bytes | None]:
-        return list(self._bytes)
-
-    def packed_tokens(self) -> PackedStrings[bytes]:
-        """What :meth:`tokens_as_bytes` gives, in one piece of memory, as the cache on disk has it."""
-        return packed(self._bytes, bytes)
-
-    def token_bytes(self, token_id: int) -> bytes | None:
-        self._check_id(token_id)
-        return self._bytes[token_id]
-
     def _shown_bytes(self, token_id: int) -> bytes | None:
         return self._shown[token_id] if token_id in self._shown else super()._shown_bytes(token_id)
 
     def token_to_id(self, token: str) -> int | None:
-        index: dict[str, int] | None = self.__dict__.get("_ids")
-        if index is None:
-            # Made when first asked for: encoding does not need it.
+        if "_known_ids" not in self.__dict__:
             pairs = [(text, token_id) for token_id, text in enumerate(self._texts) if text is not None]
             # Added tokens are found by their content, and by what a normalizer makes of it.
             added = {token.content: token.id for token in self.added_tokens}
-            index = self.__dict__["_ids"] = dict(reversed(pairs)) | added
-        return index.get(checked_text(token, "a token"))
+            self._known_ids = dict(reversed(pairs)) | added
+        return self._known_ids.get(checked_text(token, "a token"))
 
     def id_to_token(self, token_id: int) -> str | None:
         self._check_id(token_id)

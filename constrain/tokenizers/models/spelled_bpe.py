@@ -37,12 +37,8 @@ class SpelledBPE(PieceModel):
         For a pair of ids its rank and the id of what it becomes.
     prefix, suffix : str
         What the vocabulary writes in front of a character within a word, and behind the last one.
-    unk : int
-        The token of a character without one; -1: such a character is dropped.
-    fuse : bool
-        Neighbouring unknown characters become one token.
-    byte_ids : int32[256] or None
-        The tokens of the bytes of an unknown character, instead of ``unk``.
+    unk, fuse, byte_ids
+        As for :class:`~.symbol_bpe.SymbolBPE`.
     whole : bool
         A word that is a token becomes that token whatever the merges say.
     """

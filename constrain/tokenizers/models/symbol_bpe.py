@@ -11,9 +11,15 @@ import numpy.typing as npt
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.models import symbol_kernels, whole_pieces
-from constrain.tokenizers.models.bpe_kernels import fill_merges, fill_tokens
+from constrain.tokenizers.models.bpe_tables import (
+    merge_table,
+    merges_in,
+    merges_without,
+    pairs_of_ranks,
+    slots_without,
+    token_slots,
+)
 from constrain.tokenizers.models.piece_model import PieceModel, check_lengths, check_vocabulary
-from constrain.tokenizers.models.ranks import pairs_of_ranks
 from constrain.tokenizers.normalizing.charsmap import Charsmap
 from constrain.tokenizers.scratch import scratch
 from constrain.tokenizers.short.piece_frames import piece_kernel
@@ -80,29 +86,17 @@ class SymbolBPE(PieceModel):
         else:
             assert scores is not None, "either merges or scores"
             left, right, ranks, merged = self._merges_of_scores(tokens, scores)
-        keys, values = left << 32 | right, ranks << 32 | merged
-        self._keys = np.full(_table_size(len(keys)), -1, dtype=np.int64)
-        self._values = np.zeros(len(self._keys), dtype=np.int64)
-        fill_merges(keys, values, self._keys, self._values)
+        self._keys, self._values = merge_table(left << 32 | right, ranks << 32 | merged)
         self._direct = np.zeros(len(self._starts), dtype=np.uint8)
 
     def merges(self) -> list[tuple[int, int]]:
         """The left and the right token of each merge, lowest rank first."""
-        used = self._keys != -1
-        keys = self._keys[used][np.argsort(self._values[used] >> 32, kind="stable")]
-        return list(zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True))
+        return [(left, right) for left, right in merges_in(self._keys, self._values).tolist()]
 
     def without(self, ids: npt.NDArray[np.int64]) -> SymbolBPE:
         other = copy(self)
-        kept = np.sort(self._slots[self._slots >= 0])
-        kept = kept[~np.isin(kept, ids)]
-        other._slots = np.full(_table_size(len(kept)), -1, dtype=np.int32)
-        fill_tokens(self._blob, self._starts, kept, other._slots)
-        there = (self._keys != -1) & ~np.isin(self._values & 0xFFFFFFFF, ids)
-        keys, values = self._keys[there], self._values[there]
-        other._keys = np.full(_table_size(len(keys)), -1, dtype=np.int64)
-        other._values = np.zeros(len(other._keys), dtype=np.int64)
-        fill_merges(keys, values, other._keys, other._values)
+        other._slots = slots_without(self._blob, self._starts, self._slots, ids)
+        other._keys, other._values = merges_without(self._keys, self._values, ids)
         other._char_ids = np.where(np.isin(self._char_ids, ids), -1, self._char_ids).astype(np.int32)
         other._direct = np.zeros(len(self._starts), dtype=np.uint8)
         return other
@@ -186,8 +180,7 @@ class SymbolBPE(PieceModel):
         ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=size))
         self._starts = characters[np.concatenate(([0], ends))].astype(np.int32)
         ids = np.flatnonzero(np.diff(self._starts)).astype(np.int32)
-        self._slots = np.full(_table_size(len(ids)), -1, dtype=np.int32)
-        fill_tokens(self._blob, self._starts, ids, self._slots)
+        self._slots, _ = token_slots(self._blob, self._starts, ids)
         self._ids = ids
 
     def _index_neighbours(self, codes: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64]) -> None:
@@ -208,8 +201,3 @@ class SymbolBPE(PieceModel):
         # Tokens of equal score have equal rank: the one further left is merged first.
         _, rank_of = np.unique(-scores, return_inverse=True)
         return keys >> 32, keys & 0xFFFFFFFF, rank_of[merged].astype(np.int64), merged
-
-
-def _table_size(count: int) -> int:
-    """The smallest power of two that leaves at least a third of a table free."""
-    return 1 << max(4, (count * 3 // 2).bit_length())

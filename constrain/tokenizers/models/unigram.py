@@ -33,14 +33,10 @@ class Unigram(PieceModel):
         The tokens that text can become, by id: without control and byte tokens.
     scores : float64[vocab]
         Logarithms of probabilities, by id.
-    unk : int
-        The token of a character without one; -1: such a character is dropped.
+    unk, fuse, byte_ids
+        As for :class:`~.symbol_bpe.SymbolBPE`.
     unknown_score : float
         The score of an unknown character; by custom ``UNKNOWN_PENALTY`` of piece_model.py below the worst token's.
-    fuse : bool
-        Neighbouring unknown characters become one token.
-    byte_ids : int32[256] or None
-        The tokens of the bytes of an unknown character, instead of ``unk``.
     single : bool
         Sums are rounded as sentencepiece does it.
     whole_spans : bool

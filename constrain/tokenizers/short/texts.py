@@ -13,17 +13,23 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from constrain.errors import TokenizerError
 from constrain.kernels.library import loaded
 from constrain.tokenizers.added_tokens import AddedToken, any_finder
 from constrain.tokenizers.arguments import checked_text
 from constrain.tokenizers.base import Encoding, Tokenizer
+from constrain.tokenizers.further_tokens import further_tokens, with_additional
+from constrain.tokenizers.packed_strings import PackedStrings, packed
 from constrain.tokenizers.special_text import Disallowed, Reading, Special
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _COPIES = 4
 """Copies of a tokenizer that lack some tokens."""
@@ -39,7 +45,7 @@ number if the text has to be encoded as a long one."""
 
 
 class ShortTextTokenizer(Tokenizer):
-    """A tokenizer that encodes short texts without added tokens in one kernel call.
+    """A tokenizer that is read from files, and encodes short texts without added tokens in one kernel call.
 
     Attributes
     ----------
@@ -51,6 +57,10 @@ class ShortTextTokenizer(Tokenizer):
 
     around: tuple[tuple[int, ...], tuple[int, ...]]
     added_tokens: tuple[AddedToken, ...]
+
+    _bytes: list[bytes | None]
+    # What token_to_id looks up, in each class something else; made when first asked for, since encoding needs it not.
+    _known_ids: dict[Any, int]
 
     only_ascii: bool = False
     """Whether other texts than those in ASCII are for :meth:`_encode_long`, since they may have to be normalized."""
@@ -71,6 +81,19 @@ class ShortTextTokenizer(Tokenizer):
     @abstractmethod
     def _encode_long(self, text: str, add_special_tokens: bool, reading: Reading | None = None) -> Encoding:
         """The encoding of any text; without ``reading`` all added tokens are read."""
+
+    @property
+    @abstractmethod
+    def _reads_normalized(self) -> bool:
+        """Whether added tokens can be looked for in normalized text."""
+
+    @abstractmethod
+    def _make_finders(self) -> None:
+        """Make what finds the added tokens in a text, as ``_find_...``; it is not pickled."""
+
+    @abstractmethod
+    def _take_further(self, new: Sequence[AddedToken], old_size: int) -> None:
+        """Complete a copy that has got ``new`` among its added tokens; ids from ``old_size`` on are new."""
 
     @abstractmethod
     def _remove_tokens(self, ids: frozenset[int]) -> None:
@@ -116,15 +139,56 @@ class ShortTextTokenizer(Tokenizer):
             return True
         return any(token.content in text for token in self.silent_tokens)
 
+    def tokens_as_bytes(self) -> list[bytes | None]:
+        return list(self._bytes)
+
+    def packed_tokens(self) -> PackedStrings[bytes]:
+        """What :meth:`tokens_as_bytes` gives, in one piece of memory, as the cache on disk has it."""
+        return packed(self._bytes, bytes)
+
+    def token_bytes(self, token_id: int) -> bytes | None:
+        self._check_id(token_id)
+        return self._bytes[token_id]
+
+    def with_added_tokens(
+        self,
+        texts: Iterable[str],
+        *,
+        special: bool = False,
+        lstrip: bool = False,
+        rstrip: bool = False,
+        single_word: bool = False,
+        normalized: bool | None = None,
+    ) -> Self:
+        if normalized and not self._reads_normalized:
+            raise TokenizerError("tokens are looked for in normalized text only by what is read from a tokenizer.json")
+        if normalized is None:
+            normalized = not special and self._reads_normalized
+        flags = AddedToken(-1, "", special, lstrip, rstrip, single_word, normalized)
+        new, size = further_tokens(self, self.added_tokens, texts, flags)
+        # The model is the same, and what is made when it is first asked for is made anew.
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__getstate__())
+        other.__dict__.pop("_known_ids", None)
+        other.added_tokens = (*self.added_tokens, *new)
+        other.special_ids = self.special_ids | {token.id for token in new if token.special}
+        other.special_tokens = with_additional(self.special_tokens, new)
+        other.vocab_size = size
+        other._bytes = [*self._bytes, *[None] * (size - self.vocab_size)]
+        other._take_further(new, self.vocab_size)
+        return other
+
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to a thread, or can be made anew, stays here.
-        left_out = {"_local", "_quick_ids", "_find_any", "_copies", "_spelled_special"}
+        left_out = {"_local", "_quick_ids", "_copies", "_spelled_special"}
         left_out |= {"_outputs", "_flat", "_kept_texts", "_kept_full_texts"}
-        return {key: value for key, value in self.__dict__.items() if key not in left_out}
+        items = self.__dict__.items()
+        return {key: value for key, value in items if key not in left_out and not key.startswith("_find_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._prepare_short(self._short_length > 0)
+        self._make_finders()
 
     def encode(
         self,

@@ -314,12 +314,12 @@ def _bounds(lengths: list[Length]) -> tuple[int, int | None]:
 
 @lru_cache(maxsize=512)
 def _least_length(source: str) -> int:
-    return least_length(source, anchored=False, dialect="ecma")
+    return least_length(source)
 
 
 @lru_cache(maxsize=512)
 def _pattern_of_length(source: str, low: int, high: int | None, spelling: Spelling) -> Regular | None:
-    return regex_of_length(source, low, high, anchored=False, dialect="ecma", encode_char=spelling.points)
+    return regex_of_length(source, low, high, spelling.points)
 
 
 @lru_cache(maxsize=1024)

@@ -130,15 +130,14 @@ class FewValues:
             return self._of_items(node, 0, most, depth)
         assert isinstance(node, n.ObjectNode)
         named = [(name, handle, name in node.required) for name, handle in members_of(node)]
-        low = 0 if node.low is None else node.low.value
-        high = None if node.high is None else node.high.value
-        return self._of_members(named, self._other_keys(node), frozenset(), low, high, most, depth)
+        return self._of_members(named, self._other_keys(node), frozenset(), *n.size_range(node), most, depth)
 
     def _of_items(
         self, node: n.ArrayNode, begin: int, most: int, depth: int, items: tuple[Instance, ...] = ()
     ) -> list[Instance]:
-        low = 0 if node.low is None else max(node.low.value - begin, 0)
-        last = low + most + len(node.prefix) if node.high is None else node.high.value - begin
+        low, high = n.size_range(node)
+        low = max(low - begin, 0)
+        last = low + most + len(node.prefix) if high is None else high - begin
         lists: list[list[Instance]] = []
         known: dict[tuple[Handle, int], list[Instance]] = {}
         alike: Counter[Handle] = Counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.multiples import is_multiple
@@ -13,6 +13,8 @@ from constrain.grammar.json_schema.lexical.numbers import NumberForm, is_integra
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import contains, includes, is_of_format, members, without
 from constrain.grammar.json_schema.normal import nodes as n
+
+_Value = TypeVar("_Value", str, Decimal)
 
 Probe = Callable[[Handle], n.Conflict | None]
 """Says why nothing is valid for a handle; None if something is, or if that is not easily told."""
@@ -46,23 +48,28 @@ def are_apart(left: n.Node, right: n.Node, probe: Probe) -> bool:
 
 def _booleans(left: n.BooleanNode, right: n.BooleanNode) -> n.Node | n.Conflict:
     values = tuple(value for value in left.values if value in right.values)
-    if not values:
-        return n.Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
-    return n.BooleanNode(left.pointer, values)
+    return n.BooleanNode(left.pointer, values) if values else _nothing_in_common(left, right)
+
+
+def _common_values(left: tuple[_Value, ...] | None, right: tuple[_Value, ...] | None) -> tuple[_Value, ...] | None:
+    """What is in both lists of values, as the first has it; None, no list, is for any value."""
+    if left is None or right is None:
+        return right if left is None else left
+    others = set(right)
+    return tuple(value for value in left if value in others)
+
+
+def _nothing_in_common(left: n.Node, right: n.Node) -> n.Conflict:
+    return n.Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
 
 
 # -- numbers -------------------------------------------------------------------------------------
 
 
 def _numbers(left: n.NumberNode, right: n.NumberNode) -> n.Node | n.Conflict:
-    values = left.values
-    if values is None:
-        values = right.values
-    elif right.values is not None:
-        others = set(right.values)
-        values = tuple(value for value in values if value in others)
+    values = _common_values(left.values, right.values)
     if left.values and right.values and not values:
-        return n.Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
+        return _nothing_in_common(left, right)
     form = max(left.form, right.form)
     low, high = n.higher(left.low, right.low), n.lower(left.high, right.high)
     return settle_number(
@@ -161,14 +168,9 @@ def _terms(left: tuple[n.Term, ...], right: tuple[n.Term, ...]) -> tuple[n.Term,
 
 
 def _strings(left: n.StringNode, right: n.StringNode) -> n.Node | n.Conflict:
-    values = left.values
-    if values is None:
-        values = right.values
-    elif right.values is not None:
-        others = set(right.values)
-        values = tuple(value for value in values if value in others)
-        if not values:
-            return n.Conflict(f"the values at {left.pointer} and {right.pointer} have none in common", right.pointer)
+    values = _common_values(left.values, right.values)
+    if left.values is not None and right.values is not None and not values:
+        return _nothing_in_common(left, right)
     terms = left.terms
     if right.terms and terms:
         found = _terms(terms, right.terms)

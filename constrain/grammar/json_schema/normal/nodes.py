@@ -41,6 +41,17 @@ class Count(NamedTuple):
         return f"{self.pointer.rpartition('/')[2]} {self.value} (at {self.pointer})"
 
 
+def size_range(node: StringNode | ArrayNode | ObjectNode) -> tuple[int, int | None]:
+    """The fewest and the most characters, items or members that a node allows; None: any number."""
+    return 0 if node.low is None else node.low.value, None if node.high is None else node.high.value
+
+
+def has_size_of(node: StringNode | ArrayNode | ObjectNode, size: int) -> bool:
+    """Whether a node allows so many characters, items or members."""
+    low, high = size_range(node)
+    return low <= size and (high is None or size <= high)
+
+
 def higher(left: Bound | None, right: Bound | None) -> Bound | None:
     """The stricter of two lower bounds."""
     if left is None or right is None:
@@ -142,7 +153,7 @@ def text_of(node: StringNode) -> Text:
         return Words(frozenset(filter(is_text, node.values)))
     texts = [term.text for term in node.terms]
     if node.low is not None or node.high is not None:
-        texts.append(Length(0 if node.low is None else node.low.value, None if node.high is None else node.high.value))
+        texts.append(Length(*size_range(node)))
     return every(*texts)
 
 

@@ -49,8 +49,7 @@ def _plain_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflic
     builder = context.builder
     comma = builder.lexeme(context.layout.comma, "','")
     close = builder.lexeme(context.layout.close_array, "']'")
-    low = 0 if node.low is None else node.low.value
-    high = None if node.high is None else node.high.value
+    low, high = n.size_range(node)
     elements: list[Symbol] = []
     item: Symbol | None = None
     for index, handle in enumerate((*node.prefix, node.items)):
@@ -114,8 +113,7 @@ def _counting_tails(context: Context, node: n.ArrayNode, unique: bool) -> list[R
     builder = context.builder
     comma = builder.lexeme(context.layout.comma, "','")
     close = builder.lexeme(context.layout.close_array, "']'")
-    low = 0 if node.low is None else node.low.value
-    high = None if node.high is None else node.high.value
+    low, high = n.size_range(node)
     enough = max([low, len(node.prefix), *(each.start for each in node.contains)])
     states = Symbols(builder, node.pointer, "uniqueItems" if unique or node.repeated else "contains")
     tails: list[Right] = []
@@ -185,8 +183,7 @@ def _unique_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Confli
     tails = _counting_tails(context, node, False) if node.contains else _plain_tails(context, node)
     if isinstance(tails, n.Conflict):
         return tails
-    low = 0 if node.low is None else node.low.value
-    high = None if node.high is None else node.high.value
+    low, high = n.size_range(node)
     if low > MAX_DIFFERENT:
         raise LimitError(f"{node.low} beside uniqueItems: it can be at most {MAX_DIFFERENT}", node.unique)
     few = FewValues(context.normal, other_classes)
@@ -220,13 +217,8 @@ def _unique_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Confli
             f"uniqueItems is not supported for items that have {unsupported[0]} (at {unsupported[1]})", node.unique
         )
         return tails
-    context.makes_lexemes = True
-    items = context.unfolded(UniqueItems(context, node, context.layout), node.pointer)
-    close = (context.builder.lexeme(context.layout.close_array, "']'"),)
-    for tail in tails:
-        if tail != close:
-            context.builder.add(items, tail)
-    return [*(tail for tail in tails if tail == close), (items,)]
+    items, empty = _unfolded(context, node, UniqueItems, tails)
+    return [*empty, (items,)]
 
 
 def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflict:
@@ -254,13 +246,21 @@ def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Con
     if context.value(node.items) is None:
         who = f"an item that comes twice (since not {node.repeated})"
         return nothing(who, context.why_nothing(node.items))
+    items, _ = _unfolded(context, node, RepeatedItems, tails)
+    return [(items,)]
+
+
+def _unfolded(
+    context: Context, node: n.ArrayNode, kind: type[UniqueItems | RepeatedItems], tails: list[Right]
+) -> tuple[Symbol, list[Right]]:
+    """A rule of all tails that have items, whose values are told apart; and the tails without any."""
     context.makes_lexemes = True
-    items = context.unfolded(RepeatedItems(context, node, context.layout), node.pointer)
+    items = context.unfolded(kind(context, node, context.layout), node.pointer)
     close = (context.builder.lexeme(context.layout.close_array, "']'"),)
     for tail in tails:
         if tail != close:
             context.builder.add(items, tail)
-    return [(items,)]
+    return items, [tail for tail in tails if tail == close]
 
 
 def _kinds_of_items(node: n.ArrayNode) -> list[Handle]:

@@ -23,7 +23,7 @@ from constrain.grammar.json_schema.normal.key_classes import (
     is_inexhaustible,
     key_classes,
 )
-from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode
+from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode, size_range
 from constrain.grammar.json_schema.normal.satisfiable import may_have_value
 from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Behind
 from constrain.grammar.json_schema.text_dependent.many_members import MANY_MEMBERS, ManyMembers, Member
@@ -193,8 +193,9 @@ def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflic
     if isinstance(names, Conflict):
         return names
     others, further, keys = _other_members(context, node)
-    low = 0 if node.low is None else node.low.value
-    high = None if node.high is None or (not others and len(names) <= node.high.value) else node.high.value
+    low, high = size_range(node)
+    if not others and high is not None and len(names) <= high:
+        high = None
     if len(names) + further < low:
         assert node.low is not None
         return Conflict(f"there are only {len(names) + further} names for {node.low}", node.low.pointer)
@@ -370,7 +371,7 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
     layout, builder = context.layout, context.builder
     classes = key_classes(node)
     possible = [each for each in classes if _has_value(context, each[1])]
-    further = _count_further(possible, 0 if node.low is None else node.low.value - len(node.required))
+    further = _count_further(possible, size_range(node)[0] - len(node.required))
     counts = _counts_that_matter(context, node, possible)
     endless = [is_inexhaustible(keys) for keys, _, _ in possible]
     # Where a key of any kind may come, there is always another one; but at times there may only be keys of one class.
@@ -484,11 +485,11 @@ def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) 
 
 def _any_order(context: Context, node: ObjectNode, members: list[_Member], before: int = 0) -> AnyOrder:
     """Some members, before which there may be ``before`` others."""
-    high = None if node.high is None else node.high.value
+    low, high = size_range(node)
     if high is not None and before + len(members) <= high and all(one.name is not None for one in members):
         high = None
     close = None if context.layout.close_object is EPSILON else _close(context)
-    order = AnyOrder(close, 0 if node.low is None else node.low.value, high, len(node.some))
+    order = AnyOrder(close, low, high, len(node.some))
     for one in members:
         for size in range(len(one.meets) + 1):
             for met in combinations(one.meets, size):

@@ -14,7 +14,7 @@ from constrain.grammar.ir import NEVER
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.intersect import element
-from constrain.grammar.json_schema.normal.nodes import ArrayNode
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, size_range
 from constrain.grammar.json_schema.text_dependent.by_value import ByValue, nothing
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, UniqueAutomaton, Values
 from constrain.grammar.persistent import PersistentSet
@@ -54,8 +54,7 @@ class ArrayAutomaton:
         self._values = values
         self._node = node
         self._layout = layout
-        self._low = 0 if node.low is None else node.low.value
-        self._high = None if node.high is None else node.high.value
+        self._low, self._high = size_range(node)
         lexeme = values.unfolding.lexeme
         self._open = lexeme(layout.open_array)
         self._comma = lexeme(layout.comma)

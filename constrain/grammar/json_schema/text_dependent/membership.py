@@ -41,18 +41,14 @@ class Membership:
                 return False
             return number in node.values if node.values is not None else number_fits(number, node)
         if isinstance(node, n.ArrayNode):
-            size = len(content)
-            if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
+            if not n.has_size_of(node, len(content)):
                 return False
-            if node.unique is not None and len(set(content)) < size:
+            if node.unique is not None and len(set(content)) < len(content):
                 return False
             return all(self._allowed(element(node, index), item) for index, item in enumerate(content))
         assert isinstance(node, n.ObjectNode)
         members = dict(content)
-        size = len(members)
-        if (node.low is not None and size < node.low.value) or (node.high is not None and size > node.high.value):
-            return False
-        if not members.keys() >= node.required.keys():
+        if not n.has_size_of(node, len(members)) or not members.keys() >= node.required.keys():
             return False
         handles = dict(members_of(node))
         classes = other_classes(node)

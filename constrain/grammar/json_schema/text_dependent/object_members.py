@@ -11,7 +11,7 @@ from constrain.grammar.json_schema.lexical.texts import Text, spelled
 from constrain.grammar.json_schema.normal.count_texts import few_strings
 from constrain.grammar.json_schema.normal.few_values import few_words, members_of
 from constrain.grammar.json_schema.normal.key_classes import FEW_KEYS, count_keys, other_classes
-from constrain.grammar.json_schema.normal.nodes import ObjectNode
+from constrain.grammar.json_schema.normal.nodes import ObjectNode, size_range
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences
 from constrain.grammar.json_schema.text_dependent.object_states import ObjectState
 from constrain.grammar.regular import Regular
@@ -45,8 +45,7 @@ class ObjectMembers:
         self.values = values
         self.layout = layout
         self.any_order = values.written.any_order
-        self.low = 0 if node.low is None else node.low.value
-        self.high = None if node.high is None else node.high.value
+        self.low, self.high = size_range(node)
         self.named = [(name, handle) for name, handle in members_of(node) if is_text(name)]
         self.position = {name: position for position, (name, _) in enumerate(self.named)}
         self.required = sum(1 << self.position[name] for name in node.required)

@@ -16,6 +16,7 @@ from constrain.errors import LimitError
 from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value, text_length
+from constrain.grammar.json_schema.normal.nodes import size_range
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values
 from constrain.grammar.json_schema.text_dependent.unique_items import ItemsTemplate, different_values
@@ -42,9 +43,8 @@ class _Automaton:
         self._layout = template.layout
         self._handle = template.node.items
         self._values = values
-        node = template.node
-        self._low = 2 if node.low is None else max(node.low.value, 2)
-        self._high = None if node.high is None else node.high.value
+        low, self._high = size_range(template.node)
+        self._low = max(low, 2)
         self._comma = values.unfolding.lexeme(template.layout.comma)
         self._close = values.unfolding.lexeme(template.layout.close_array)
 

@@ -20,7 +20,7 @@ from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.key_classes import other_classes
-from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, StringNode
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, StringNode, size_range
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values
 from constrain.grammar.json_schema.text_dependent.membership import ROOM
@@ -122,8 +122,7 @@ class _Automaton:
         self._template = template
         self._values = values
         node = self._node = template.node
-        self._low = 0 if node.low is None else node.low.value
-        self._high = None if node.high is None else node.high.value
+        self._low, self._high = size_range(node)
         self._enough = max([self._low, 1, len(node.prefix), *(each.start for each in node.contains)])
         # Without ``contains``: the values of the items of a prefix that have few.
         self._scarce: frozenset[Instance] = frozenset()

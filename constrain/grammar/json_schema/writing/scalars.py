@@ -126,11 +126,10 @@ def _string(node: n.StringNode, notation: Notation) -> Regular:
         return _words(node.values, notation)
     texts = [term.text for term in node.terms]
     if node.low is not None or node.high is not None:
-        low = 0 if node.low is None else node.low.value
-        high = None if node.high is None else node.high.value
+        size = n.size_range(node)
         if not texts:
-            return _of_length(low, high, notation)
-        texts.append(Length(low, high))
+            return _of_length(*size, notation)
+        texts.append(Length(*size))
     return notation.strings(lambda spelling: spelled(every(*texts), spelling)) if texts else notation.string
 
 
