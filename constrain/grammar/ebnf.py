@@ -232,7 +232,8 @@ class _EbnfReader(GbnfReader):
         if rule.excludes:
             ended = intersect(ended, complement(occurs_in(rule.excludes)))
         most = most_characters(rule.attributes)
-        ended = ended if most is None else over_after(ended, most)
+        if most is not None:
+            ended = over_after(ended, most, lambda reason: self._error(reason, rule.at))
         return intersect(ended, _strings_of(rule.attributes)) if rule.has_length else ended
 
     def _before_finishing(self) -> None:

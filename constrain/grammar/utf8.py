@@ -75,9 +75,9 @@ def common(left: CodePoints, right: CodePoints) -> CodePoints:
 
 def classes_of(sets: Sequence[CodePoints]) -> list[CodePoints]:
     """The classes of code points that no set tells apart."""
+    sets = list(dict.fromkeys(sets))
     cuts = sorted({0, LAST + 1, *(cut for points in sets for first, last in points for cut in (first, last + 1))})
     ranges: dict[tuple[bool, ...], list[tuple[int, int]]] = {}
-    bounds = [[first for first, _ in points] for points in sets]
     at = [0] * len(sets)
     for begin, end in pairwise(cuts):
         spend()
@@ -85,7 +85,7 @@ def classes_of(sets: Sequence[CodePoints]) -> list[CodePoints]:
         for i, points in enumerate(sets):
             while at[i] < len(points) and points[at[i]][1] < begin:
                 at[i] += 1
-            signature.append(at[i] < len(bounds[i]) and bounds[i][at[i]] <= begin)
+            signature.append(at[i] < len(points) and points[at[i]][0] <= begin)
         ranges.setdefault(tuple(signature), []).append((begin, end - 1))
     return [tuple(each) for each in ranges.values()]
 

@@ -342,6 +342,12 @@ def test_functions_of_numbers() -> None:
     assert language(grammar + 'u::_: "d" %if eq(_, 3)', "abcd", 4) == {"abcd"}
 
 
+def test_templates_beside_many_rules_with_numbers() -> None:
+    """The rules of both were counted as one."""
+    grammar = 'start: a::0\na::_: "1" a::incr(_) %if lt(_, 11000)\n | t{"."} %if eq(_, 11000)\nt{x}: x'
+    assert len(Grammar.from_lark(grammar).ir.productions) > 11_000
+
+
 # -- what is refused -----------------------------------------------------------------------------------
 
 

@@ -98,3 +98,28 @@ def test_no_limit() -> None:
 def test_faults(text: str, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         constrain.Grammar.from_lark(text)
+
+
+BYTES_OF_LARK = '%llguidance {"allow_invalid_utf8": true}\n'
+REGEX_OF_BYTES = r'Regex("[a\\x80-\\xff]*", byte_mode=true)'
+
+
+@pytest.mark.parametrize("attribute", ["", ", lazy", ', suffix="!"'])
+def test_bytes_that_are_no_characters_are_not_counted(attribute: str) -> None:
+    message = r"\[max_chars\] counts characters, and a text of the rule may have bytes that are not UTF-8"
+    for rule in (r"/[a\x80-\xff]+/", r"/é\xff/", r"/a|[\xc3][\xa9]?/", "T\nT: ~/[a-z]?/"):
+        with pytest.raises(GrammarError, match=f"line 3, column 1: {message}"):
+            read(f"{BYTES_OF_LARK}start: r\nr[max_chars=2{attribute}]: {rule}")
+    grammar = read(f"{BYTES_OF_LARK}start: r\nr[max_chars=2{attribute}]: /é!|[\\xc3][\\xa9-\\xbf]!/")
+    assert all(fits(grammar, text) for text in ("é!", "ê!"))
+
+
+def test_bytes_of_other_grammars_that_are_no_characters_are_not_counted() -> None:
+    message = r"\[max_chars\] counts characters"
+    bytes_of_ebnf = constrain.Grammar.from_ebnf(f"root ::= {REGEX_OF_BYTES}")
+    for inner in (bytes_of_ebnf, BYTES_OF_LARK + r"start: /[\x80-\xff]/"):
+        with pytest.raises(GrammarError, match=f"line 2, column 1: {message}"):
+            constrain.Grammar.from_lark("start: r\nr[max_chars=2]: @a", named_grammars={"a": inner})
+    for rules in (REGEX_OF_BYTES, f"s\ns ::= {REGEX_OF_BYTES}"):
+        with pytest.raises(GrammarError, match=f"line 2, column 1: {message}"):
+            constrain.Grammar.from_ebnf(f"root ::= r\nr[max_chars=2] ::= {rules}")

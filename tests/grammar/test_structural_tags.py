@@ -692,6 +692,21 @@ def test_the_style_gemma_writes_any_value() -> None:
         compiled({"type": "json_schema", "json_schema": False, "style": "gemma"})
 
 
+def test_white_space_around_names() -> None:
+    strings = {"type": "object", "additionalProperties": {"type": "string"}}
+    grammar = compiled({"type": "json_schema", "json_schema": strings, "style": "cohere_xml"})
+    members = {name: f'<cofl:value name="{name}" type="raw">x</cofl:value>' for name in ("a", " a", "a ")}
+    for names in itertools.permutations(members):
+        assert fits(grammar, "".join(members[name] for name in names))
+        assert not fits(grammar, "".join(members[name] for name in (*names, names[0])))
+    # A reader of the style leaves it out.
+    patterns = {"type": "object", "patternProperties": {"^ ?a* ?$": {}}, "additionalProperties": False}
+    grammar = compiled({"type": "json_schema", "json_schema": patterns, "style": "gemma"})
+    assert fits(grammar, "{ a : 1 , aa : 2}")
+    for wrong in ("{ a : 1 , a : 2}", "{a : 1, a:2}", "{: 1}", "{ : 1}"):
+        assert not fits(grammar, wrong), wrong
+
+
 def test_grammars_in_the_notation_of_lark() -> None:
     schema = '{"items": {"type": "integer"}, "uniqueItems": true, "type": "array"}'
     text = f'start: x ("," x)* call?\nx: "k"i\ncall: %json {schema}\n%ignore " "'

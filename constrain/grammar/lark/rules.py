@@ -243,8 +243,8 @@ class _Compiler:
         self._terminals = Terminals(definitions)
         self._symbols: dict[tuple[object, ...], Symbol] = {}
         self._todo: deque[tuple[Symbol, Definition, tuple[_Argument, ...]]] = deque()
-        self._instances = 0
-        self._instance_nodes = 0
+        # Of templates, and of rules with numbers: how many rules they have made, and symbols.
+        self._made = {False: (0, 0), True: (0, 0)}
         self._places: dict[str, Definition] = {}
         self._numbers = Numbers()
         self._sizes: dict[int, int] = {}
@@ -266,9 +266,6 @@ class _Compiler:
         while self._todo:
             left, definition, arguments = self._todo.popleft()
             least = least_tokens(definition.attributes)
-            if most_characters(definition.attributes) is not None and self._definitions.conventions.is_bytes:
-                reason = "[max_chars] counts characters, and with allow_invalid_utf8 a text may have other bytes"
-                raise definition.error(reason)
             has_end = least > 0 or (says_where_it_ends(definition.attributes) and not _ends_with_token(definition))
             if has_end and not self._is_cut_alone(definition):
                 self._end_rule(left, definition, least)
@@ -349,7 +346,7 @@ class _Compiler:
 
         def finish(left: Symbol, language: Regular) -> Regular:
             most = most_characters(cut[left][1].attributes)
-            return language if most is None else over_after(language, most)
+            return language if most is None else over_after(language, most, cut[left][1].error)
 
         def is_known(symbol: Symbol) -> bool:
             return not any(symbol in each for each in (self._shared.ending, self._narrowed, self._builder.unfolded))
@@ -389,10 +386,11 @@ class _Compiler:
         self._capture(left, definition, body, end)
         most = most_characters(definition.attributes)
         if not has_first_end:
-            return self._builder.lexeme(body if most is None else over_after(body, most), definition.name)
+            body = body if most is None else over_after(body, most, definition.error)
+            return self._builder.lexeme(body, definition.name)
         language = body if end is None else concat(body, end)
         if most is not None:
-            language = over_after(first_ends(language), most, None if end is None else body)
+            language = over_after(first_ends(language), most, definition.error, None if end is None else body)
         if has_empty_string(language):
             # It is at its end where it begins, and nothing stands beside it.
             return self._builder.lexeme(EPSILON, definition.name)
@@ -429,17 +427,17 @@ class _Compiler:
         return self._symbols[key]
 
     def _charge_instance(self, template: Definition) -> None:
-        self._instances += 1
         size = self._sizes.get(id(template))
         if size is None:
             size = self._sizes[id(template)] = sum(1 for body in template.bodies for _ in subtrees_of(body.tree))
-        self._instance_nodes += size
-        kind, most, nodes = "templates", _MAX_INSTANCES, _MAX_INSTANCE_NODES
+        count, symbols = self._made[template.has_number]
+        self._made[template.has_number] = count, symbols = count + 1, symbols + size
+        kind, most, most_symbols = "templates", _MAX_INSTANCES, _MAX_INSTANCE_NODES
         if template.has_number:
-            kind, most, nodes = "rules with numbers", _MAX_NUMBERED, _MAX_NUMBERED_NODES
-        if self._instances > most or self._instance_nodes > nodes:
+            kind, most, most_symbols = "rules with numbers", _MAX_NUMBERED, _MAX_NUMBERED_NODES
+        if count > most or symbols > most_symbols:
             raise template.error(
-                f"the {kind} make more than {most} rules or {nodes} symbols; "
+                f"the {kind} make more than {most} rules or {most_symbols} symbols; "
                 f'does "{template.name}" call itself with ever new arguments?'
             )
 

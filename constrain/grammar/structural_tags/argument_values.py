@@ -84,7 +84,10 @@ class Names(Spelling):
 
 @lru_cache(maxsize=64)
 def _unwritable_names(style_name: str, excludes: tuple[str, ...]) -> Text:
-    """The names that hold a character that names cannot hold, or a text that nothing may hold as it is written."""
+    """The names that hold a character that names cannot hold, or a text that nothing may hold as it is written.
+
+    And those with white space around them, or of nothing else, where only that stands around a name.
+    """
     style = STYLES[style_name]
 
     def is_writable(point: int) -> bool:
@@ -93,7 +96,7 @@ def _unwritable_names(style_name: str, excludes: tuple[str, ...]) -> Text:
 
     bad = [point for first, last in _marks_of(style) for point in range(first, last + 1) if not is_writable(point)]
     texts = [f"[{''.join(map(_escaped, bad))}]", *("".join(map(_escaped, map(ord, each))) for each in excludes)]
-    return pattern_text("|".join(texts))
+    return pattern_text("|".join(texts if style.before_key else [*texts, r"^\s|^$|\s$"]))
 
 
 def _escaped(point: int) -> str:
@@ -125,6 +128,7 @@ class ArgumentLayout(Layout):
             # What stands behind a brace is the container's.
             self._before = r.EPSILON
             self._after, comma = r.concat(space, self._after, space), r.concat(space, comma, space)
+        self._has_space_around_names = style.like_json
         self._head = head.encode()
         before_names = (style.openings["object"], style.separator) if style.separator else (style.before_key,)
         self._before_names = tuple(mark.encode() for mark in before_names)
@@ -147,8 +151,8 @@ class ArgumentLayout(Layout):
         begin = max(data.rfind(mark) + len(mark) if mark in data else -1 for mark in self._before_names)
         if begin < 0:
             return None
-        # White space around a name is no part of it, where there may be some.
-        return self._names.read(data[begin : data.index(self._head, begin)].decode().strip(" \t\n\r"))
+        written = data[begin : data.index(self._head, begin)].decode()
+        return self._names.read(written.strip(" \t\n\r") if self._has_space_around_names else written)
 
 
 class ArgumentWriter:
