@@ -52,7 +52,10 @@ class EmbeddingBuilder(GrammarBuilder):
         lexer, a budget.
         """
         if ir.unfolded or ir.distinct_keys:
-            raise GrammarError("a grammar with rules made on demand cannot be part of another one; its source can")
+            raise GrammarError(
+                "a grammar with rules made on demand (unique items, members in any order, narrowed terminals) "
+                "cannot be part of another one; a schema or a structural tag can"
+            )
         if ir.parse_table is not None:
             raise GrammarError("a grammar that is read with Lark's lexer cannot be part of another one")
         if ir.first_region is not None:

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_origin
 
-from constrain.errors import GrammarError, LimitError, SchemaError
+from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.schema_options import (
     Formats,
@@ -128,6 +128,18 @@ def _named(grammars: Mapping[str, Any] | None) -> dict[str, Any]:
                 f"not {type(grammar).__name__}"
             )
     return {name: _part(each) if isinstance(each, Grammar) else each for name, each in grammars.items()}
+
+
+def _sources_of(grammars: Mapping[str, Any]) -> str | None:
+    """Named grammars as JSON text, if they are small: of each that is complete its source, in a list."""
+    from constrain.grammar.source import write_source
+
+    try:
+        return _json_of(
+            {name: [write_source(each.key)] if isinstance(each, Grammar) else each for name, each in grammars.items()}
+        )
+    except ConstrainError:
+        return None
 
 
 def _part(grammar: Grammar) -> Any:
@@ -413,7 +425,7 @@ class Grammar:
             )
         # What a relative import brought in may be different next time, so the text is not the whole story; nor is it
         # with functions.
-        others = _json_of(named)
+        others = _sources_of(named_grammars or {})
         if base_path is not None or narrow or others is None:
             return cls(ir)
         key = text, start, lexing, case, initial_ignore, others

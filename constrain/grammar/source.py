@@ -58,7 +58,10 @@ def _lark(
         lexing=lexing,
         case=case,
         initial_ignore=initial_ignore,
-        named_grammars=json.loads(named),
+        named_grammars={
+            name: read_source(*each, time_limit=time_limit) if isinstance(each, list) else each
+            for name, each in json.loads(named).items()
+        },
         time_limit=time_limit,
     )
 

@@ -218,6 +218,20 @@ def test_compiled_grammars_with_names_can_be_kept() -> None:
     ):
         kept = CompiledGrammar.from_bytes(COMPILER.compile(grammar).to_bytes(), VOCABULARY)
         assert accepted(kept, "1.5", "2", "3") == ["1.5", "2"]
+    unique = {"type": "array", "items": {"type": "number"}, "uniqueItems": True}
+    parts = {"n": Grammar.from_json_schema(unique, separators=(", ", ": ")), "r": Grammar.from_regex("r+")}
+    inner = {"i": Grammar.from_lark("start: @r", named_grammars={"r": parts["r"]}), **parts}
+    grammars = [Grammar.from_lark("start: @n @i", named_grammars=inner) for _ in range(2)]
+    kept = CompiledGrammar.from_bytes(COMPILER.compile(grammars[0]).to_bytes(), VOCABULARY)
+    assert accepted(kept, "[1.5, 2]r", "[2, 2]r", "[1.5,2]r") == ["[1.5, 2]r"]
+    assert grammars[0].key == grammars[1].key
+    assert re.match("<Grammar from Lark: ", repr(grammars[0]))
+    # What stands in files may be different next time.
+    importing = Grammar.from_lark("start: /a/", base_path=".")
+    assert re.match("<Grammar: ", repr(Grammar.from_lark("start: @n", named_grammars={"n": importing})))
+    assert grammars[0].ir.unfolded
+    with pytest.raises(GrammarError, match=r"@n: a grammar with rules made on demand .*; a schema or"):
+        Grammar.from_lark("start: @n", named_grammars={"n": grammars[0]})
     assert Grammar.from_llguidance(listed).key == Grammar.from_llguidance(listed).key
     texts = [Grammar.from_lark("start: @n", named_grammars={"n": f'start: "{n}"'}) for n in "ab"]
     assert len({each.key for each in texts}) == 2
