@@ -30,7 +30,7 @@ from constrain.grammar.schema_options import (
 if TYPE_CHECKING:
     from constrain import Grammar
 
-_KINDS = ("schema", "regex", "lark", "gbnf", "ebnf", "choices", "structural-tag", "tools")
+_KINDS = ("schema", "regex", "lark", "llguidance", "gbnf", "ebnf", "choices", "structural-tag", "tools")
 # What these take is the grammar itself, and no file.
 _IN_PLACE = ("regex", "choices")
 _LEXINGS = ("any", "longest", "longest-basic")
@@ -67,6 +67,7 @@ _OPTIONS = (
     _grammar_option("--schema", "-s", metavar="FILE", type=FILE, help="A JSON Schema ('-': from stdin)."),
     _grammar_option("--regex", "-r", metavar="PATTERN", type=TEXT, help="A regular expression for the whole text."),
     _grammar_option("--lark", "-l", metavar="FILE", type=FILE, help="A Lark grammar; it begins with the rule 'start'."),
+    _grammar_option("--llguidance", metavar="FILE", type=FILE, help="A Lark grammar, or a list, as llguidance has it."),
     _grammar_option("--gbnf", "-g", metavar="FILE", type=FILE, help="A GBNF grammar; it begins with the rule 'root'."),
     _grammar_option(
         "--ebnf", metavar="FILE", type=FILE, help="A grammar in XGrammar's EBNF; it begins with the rule 'root'."
@@ -262,6 +263,8 @@ class GrammarSource:
                 if options.pop("no_additional_properties", False):
                     options["additional_properties"] = False
                 return Grammar.from_json_schema(self.text, **options)
+            if self.kind == "llguidance":
+                return Grammar.from_llguidance(self.text)
             if self.kind == "gbnf":
                 return Grammar.from_gbnf(self.text)
             if self.kind == "ebnf":

@@ -156,6 +156,8 @@ def test_bad_usage_is_one_line_and_exit_code_2(run, arguments, message):
         ("--lark", "start: nowhere\n", "line 1, column"),
         ("--lark", "begin: /a/\n", "start"),
         ("--lark", 'start: "a\n', "line 1"),
+        ("--llguidance", "start: @a\n", "line 1, column 8: there is no grammar @a"),
+        ("--llguidance", '{"grammars": []}', "a list of grammars looks like"),
         ("--gbnf", "root ::= nowhere\n", "line 1, column"),
         ("--gbnf", 'other ::= "a"\n', "root"),
         ("--ebnf", "root ::= nowhere\n", "line 1, column"),
@@ -251,7 +253,11 @@ def test_other_grammars(run, tmp_path):
     gbnf.write_text('root ::= [a-c] ("+" [a-c]){2}\n')
     ebnf = tmp_path / "g.ebnf"
     ebnf.write_text('root ::= Regex("[a-c]") ("+" [a-c]){2}\n')
-    for arguments in (["--lark", lark], ["--gbnf", gbnf], ["--ebnf", ebnf], ["--regex", r"[a-c](\+[a-c]){2}"]):
+    listed = tmp_path / "g.json"
+    grammars = [{"lark_grammar": 'start: @c ("+" @c)~2'}, {"name": "c", "lark_grammar": "start: /[a-c]/"}]
+    listed.write_text(json.dumps({"grammars": grammars}))
+    files = (["--lark", lark], ["--llguidance", listed], ["--gbnf", gbnf], ["--ebnf", ebnf])
+    for arguments in (*files, ["--regex", r"[a-c](\+[a-c]){2}"]):
         status, out, err = run("generate", *arguments, "--seed", 1)
         assert status == 0, err
         assert re.fullmatch(r"[a-c](\+[a-c]){2}\n", out)
