@@ -221,7 +221,7 @@ class _EbnfReader(GbnfReader):
         if not hidden:
             return None, None
         for attribute in self._attributes:
-            if attribute.name in COUNTS:
+            if attribute.name in COUNTS or attribute in hidden[1:]:
                 raise self._error(f"[{hidden[0].name}] beside [{attribute.name}] is not supported", at)
         count = int(str(hidden[0].value))
         return ANY_BYTES, repeat(byte_set(range(256)), count, count)

@@ -143,6 +143,8 @@ def test_ebnf_that_leaves_bytes_out_of_a_capture() -> None:
     assert found_by(matcher) == [("x", "ab", True), ("end", "<e>", True)]
     with pytest.raises(GrammarError, match=r"\[capture_hidden_stop_bytes\] beside \[max_tokens\] is not supported"):
         constrain.Grammar.from_ebnf('root[capture_hidden_stop_bytes=1, max_tokens=2] ::= "a"')
+    with pytest.raises(GrammarError, match=r"_suffix_bytes\] beside \[capture_hidden_stop_bytes\] is not supported"):
+        constrain.Grammar.from_ebnf('root[capture_hidden_suffix_bytes=1, capture_hidden_stop_bytes=2] ::= "a"')
 
 
 def test_nothing_is_captured_where_nothing_is_asked_for() -> None:

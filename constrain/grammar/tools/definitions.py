@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from constrain.errors import SchemaError
+from constrain.grammar.json_schema.document.document import cut
 from constrain.grammar.pydantic import schema_of
 
 # OpenAI allows letters, digits, underscores and dashes; servers of others dots and colons too.
@@ -84,7 +85,8 @@ def _read(tool: Any, pointer: str) -> Tool:
 
 def _named(name: Any, parameters: dict[str, Any] | bool, pointer: str, keyword: str = _PARAMETERS[0]) -> Tool:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise SchemaError(f"the name of a tool is of letters, digits and _.:/-, not {name!r}", f"{pointer}/name")
+        reason = f"the name of a tool is of 1 to 256 letters, digits and _.:/-, not {cut(repr(name))}"
+        raise SchemaError(reason, f"{pointer}/name")
     if parameters is True:
         parameters = {"type": "object"}
     elif isinstance(parameters, dict) and "type" not in parameters:
