@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_origin
 
-from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaError
+from constrain.errors import GrammarError, LimitError, SchemaError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.schema_options import (
     Formats,
@@ -130,16 +130,12 @@ def _named(grammars: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: _part(each) if isinstance(each, Grammar) else each for name, each in grammars.items()}
 
 
-def _sources_of(grammars: Mapping[str, Any]) -> str | None:
-    """Named grammars as JSON text, if they are small: of each that is complete its source, in a list."""
-    from constrain.grammar.source import write_source
-
-    try:
-        return _json_of(
-            {name: [write_source(each.key)] if isinstance(each, Grammar) else each for name, each in grammars.items()}
-        )
-    except ConstrainError:
-        return None
+def _sources_of(grammars: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, Hashable], ...]] | None:
+    """Named grammars as JSON text, if they are small, and of those that are complete the keys."""
+    complete = {name: each for name, each in grammars.items() if isinstance(each, Grammar)}
+    text = _json_of({name: each for name, each in grammars.items() if name not in complete})
+    keys = tuple((name, each.key) for name, each in complete.items())
+    return None if text is None or any(isinstance(key, GrammarIR) for _, key in keys) else (text, keys)
 
 
 def _part(grammar: Grammar) -> Any:
@@ -428,7 +424,7 @@ class Grammar:
         others = _sources_of(named_grammars or {})
         if base_path is not None or narrow or others is None:
             return cls(ir)
-        key = text, start, lexing, case, initial_ignore, others
+        key = text, start, lexing, case, initial_ignore, *others
         return cls(ir, ("lark", *key) if indenting is None else ("indented lark", *key, indenting.key))
 
     @classmethod

@@ -50,18 +50,16 @@ def _regex(pattern: Any, flags: Any, dialect: Any, *, time_limit: Any) -> Gramma
 
 
 def _lark(
-    text: Any, start: Any, lexing: Any, case: Any, initial_ignore: Any, named: Any, *, time_limit: Any
+    text: Any, start: Any, lexing: Any, case: Any, initial_ignore: Any, named: Any, complete: Any, *, time_limit: Any
 ) -> Grammar:
+    parts = {name: _grammar_of(key, time_limit) for name, key in complete}
     return Grammar.from_lark(
         text,
         start=start,
         lexing=lexing,
         case=case,
         initial_ignore=initial_ignore,
-        named_grammars={
-            name: read_source(*each, time_limit=time_limit) if isinstance(each, list) else each
-            for name, each in json.loads(named).items()
-        },
+        named_grammars={**json.loads(named), **parts},
         time_limit=time_limit,
     )
 
@@ -118,14 +116,19 @@ def _written(value: Any) -> Any:
     return value
 
 
-def _read(value: Any, depth: int = 0) -> Any:
+def _read(value: Any) -> Any:
     if isinstance(value, dict) and set(value) == {"bytes"} and isinstance(value["bytes"], str):
         return value["bytes"].encode("latin-1")
-    if isinstance(value, list) and depth < 2:
-        return tuple(_read(each, depth + 1) for each in value)
+    if isinstance(value, list):
+        return tuple(map(_read, value))
     if not isinstance(value, _AS_THEY_ARE):
         raise GrammarError("a value of an unknown kind")
     return value
+
+
+def _grammar_of(key: Any, time_limit: Any) -> Grammar:
+    kind, *arguments = key
+    return _READERS[kind](*arguments, time_limit=time_limit)
 
 
 def read_source(text: str | bytes, time_limit: float | Deadline | None = None) -> Grammar:
@@ -139,8 +142,7 @@ def read_source(text: str | bytes, time_limit: float | Deadline | None = None) -
         If reading it takes too long, or makes too much.
     """
     try:
-        kind, *arguments = _read(json.loads(text))
-        return _READERS[kind](*arguments, time_limit=time_limit)
+        return _grammar_of(_read(json.loads(text)), time_limit)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise GrammarError(f"this is not the source of a grammar: {reason}") from None
