@@ -87,6 +87,7 @@ SOME_BYTES = [bytes((byte,)) for byte in (0x0A, 0x20, 0x41, 0x61, 0x6B, 0xA0, 0x
         ("start: /[^a]/", [byte for byte in SOME_BYTES if byte != b"a"]),
         (r"start: /[\x80-\xfe]/", [b"\xa0", b"\xc3", b"\xfe"]),
         (r"start: /(?-u:\xa0)|A/", [b"A", b"\xa0"]),
+        (r"start: /(?-u)\xa0|(?i-u:K)|(?s-u:[\xfe])/", [b"k", b"\xa0", b"\xfe"]),
         (r"start: /\w/", [b"A", b"a", b"k"]),
         (r"start: /\s/", [b"\n", b" "]),
         ('start: "K"i', [b"k"]),
@@ -114,6 +115,8 @@ def test_strings_are_utf_8_all_the_same() -> None:
     ("grammar", "message"),
     [
         ("start: /[é]/", r"line 2, column 8: in the regex: a byte regex has no characters that are not ASCII in a set"),
+        ("start: /é(/", r"line 2, column 8: in the regex: "),
+        ("start: /e(/", r"line 2, column 10: in the regex: "),
         (r"start: /\x{e9}/", r"line 2, column 8: in the regex: a byte regex .* write \\xHH"),
         ("start: x\nx[max_chars=2]: /./", r"line 3, column 1: \[max_chars\] counts characters"),
         ("start: /./ <[3]>", "may hold the byte 0xff"),

@@ -10,7 +10,7 @@ from constrain.grammar.regular import Regular, byte_set
 from constrain.grammar.utf8 import CodePoints
 
 # An escape, a set, what says that characters are bytes in the syntax of Rust, or a character.
-_UNIT = re.compile(r"\\x\{|\\.|\(\?-u[:)]|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_UNIT = re.compile(r"\\x\{|\\.|\(\?[imsx]*-u[:)]|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 
 
 def byte_language(pattern: str, flags: str = "") -> Regular:
@@ -31,15 +31,23 @@ def byte_language(pattern: str, flags: str = "") -> Regular:
 
     def spelled(found: re.Match[str]) -> str:
         part = found[0]
-        if part.startswith("(?-u"):
-            return "(?:" if part[-1] == ":" else ""
+        if part.startswith("(?"):
+            others = part.replace("-u", "")
+            return "" if others == "(?)" else others
         if part[:2] in ("\\u", "\\U", "\\p", "\\P") or part == "\\x{" or (len(part) > 1 and not part.isascii()):
             raise GrammarError(
                 f"a byte regex has no characters that are not ASCII in a set or an escape, as in {part!r}; write \\xHH"
             )
         return part if part.isascii() else "(?:" + "".join(f"\\x{byte:02x}" for byte in part.encode()) + ")"
 
-    return regex_code_points(_UNIT.sub(spelled, pattern), flags="a" + flags, encode_char=_single_bytes)
+    written = _UNIT.sub(spelled, pattern)
+    try:
+        return regex_code_points(written, flags="a" + flags, encode_char=_single_bytes)
+    except GrammarError as error:
+        if written == pattern:
+            raise
+        # Its place is one in another text.
+        raise GrammarError(error.reason) from None
 
 
 def _single_bytes(points: CodePoints) -> Regular:
