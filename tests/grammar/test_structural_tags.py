@@ -692,6 +692,20 @@ def test_the_style_gemma_writes_any_value() -> None:
         compiled({"type": "json_schema", "json_schema": False, "style": "gemma"})
 
 
+@pytest.mark.parametrize(
+    ("style", "schema", "message"),
+    [
+        ("minimax_m3_xml", {"additionalProperties": {"type": "string"}}, "members that the schema does not name"),
+        ("qwen_xml", {"properties": {"a>b": {"type": "integer"}}}, "the name 'a>b' is not supported in this style"),
+    ],
+)
+def test_leniency_does_not_help_where_members_cannot_be_written(style: str, schema: Any, message: str) -> None:
+    """What was written then no reader of the style could read."""
+    lenient = {"type": "object", **schema, "x-guidance": {"lenient": True}}
+    with pytest.raises(SchemaError, match=f"{message}.*(?<!warning)$"):
+        compiled({"type": "json_schema", "json_schema": lenient, "style": style})
+
+
 def test_white_space_around_names() -> None:
     strings = {"type": "object", "additionalProperties": {"type": "string"}}
     grammar = compiled({"type": "json_schema", "json_schema": strings, "style": "cohere_xml"})

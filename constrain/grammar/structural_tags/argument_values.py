@@ -225,7 +225,8 @@ class ArgumentWriter:
         """
         is_limited = bool(self._style.after_end) or self._has_tokens_at_names
         if is_limited and any(self.value(handle) is not None for _, handle in other_classes(node)):
-            self.refuse("members that the schema does not name are not supported in this style", node.pointer)
+            # No leniency helps: there is no way to write them.
+            raise SchemaError("members that the schema does not name are not supported in this style", node.pointer)
 
     def _write(self, symbol: Symbol, node: n.ArrayNode | n.ObjectNode) -> None:
         """Write what stands in an array or object, with white space behind it, and before it if that is of no part."""
@@ -312,7 +313,8 @@ class ArgumentWriter:
             return value
         if not self._style.can_write_name(name):
             pointer = handle[0].pointer if handle else "#"
-            self.refuse(f"the name {name!r} is not supported in this style: it would be read as another", pointer)
+            reason = f"the name {name!r} is not supported in this style: it would be read as another"
+            raise SchemaError(reason, pointer)
         if not self._style.after_end:
             return value
         return self.builder.sequence((value, self.builder.lexeme(r.literal(name + self._style.after_end), name)))
