@@ -452,6 +452,8 @@ class Grammar:
         """
         from constrain.grammar.lark.grammar_list import from_list
 
+        if isinstance(grammar, (str, Path)):
+            _check_grammar(grammar, "start")
         with _reading(time_limit):
             ir = from_list(grammar)
             text = grammar if isinstance(grammar, str) else _json_of(grammar)

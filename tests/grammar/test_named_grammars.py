@@ -202,6 +202,7 @@ def test_the_first_of_a_list_may_refer_to_itself() -> None:
         ({"grammars": [{"name": 1, "json_schema": {}}]}, r"the name of grammars\[0\] is no string"),
         ({"grammars": [{"lark_grammar": "start: @b"}]}, "there is no grammar @b"),
         ("{", "invalid JSON"),
+        ("words.lark", r"'words.lark' is no grammar; of a file, pathlib.Path\('words.lark'\).read_text\(\)"),
         (1, "a grammar must be a dict, its JSON text or a Lark grammar, not int"),
     ],
 )
