@@ -1112,3 +1112,19 @@ def test_many_triggers_that_begin_differently_are_read_in_time_proportional_to_t
     seconds(50)
     # All of them were sorted for each, which took 16 times as long.
     assert seconds(4000) < 8 * seconds(1000) + 0.2
+
+
+@pytest.mark.parametrize("ends", [["</t>"], ["</t>", "!"], ["</", "</t>"]])
+def test_an_end_of_a_tag_may_begin_with_a_trigger(ends: list[str]) -> None:
+    call = {"begin": "<f>", "content": {"type": "regex", "pattern": "[0-9]+"}, "end": "</f>"}
+    tags = {"type": "triggered_tags", "triggers": ["<"], "tags": [call]}
+    grammar = compiled({"type": "tag", "begin": "[", "content": tags, "end": ends})
+    once = compiled({"type": "tag", "begin": "[", "content": {**tags, "stop_after_first": True}, "end": ends})
+    least = compiled({"type": "tag", "begin": "[", "content": {**tags, "at_least_one": True}, "end": ends})
+    for end in ends:
+        assert fits(grammar, f"[a{end}") and fits(once, f"[a{end}") and not fits(least, f"[a{end}")
+        assert fits(grammar, f"[a<f>1</f>b<f>2</f>{end}") and not fits(once, f"[a<f>1</f>b<f>2</f>{end}")
+        assert fits(once, f"[a<f>1</f>{end}") and fits(least, f"[<f>1</f>b{end}")
+        # Behind a trigger there is a tag, or the end.
+        assert not begins(grammar, "[a<b") and not begins(grammar, "[a<f>1</t")
+        assert not fits(grammar, f"[a{end}a")

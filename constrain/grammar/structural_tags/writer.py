@@ -357,7 +357,7 @@ class Writer:
         stops = (*triggers, *self._stops)
         parts = self._triggered(rules, stops, excludes)
         end = () if ends is None else self._end(ends)
-        free = self._free_text(triggers, excludes, ends)
+        free = self._free_to_end(triggers, excludes, ends)
         if first is not None:
             one = builder.choice(first)
             if is_once:
@@ -366,6 +366,23 @@ class Writer:
         if is_once:
             return builder.choice([*((*part, *end) for part in parts), free])
         return builder.sequence((builder.star(builder.choice(parts)), *free))
+
+    def _free_to_end(self, triggers: Ends, excludes: Ends, ends: Ends | None) -> Right:
+        """Free text to the end of a tag; an end that begins with a trigger may follow that as what it triggers does."""
+        stops = (*triggers, *self._stops)
+        alive, known = reached(stops), frozenset(triggers)
+        lengths = sorted(set(map(len, known)))
+        behind: dict[str, list[Right]] = {}
+        for end in ends or ():
+            trigger = None if end in alive else shortest_beginning(end, known, lengths)
+            if trigger:
+                behind.setdefault(trigger, []).append(self._literal(end[len(trigger) :]))
+        if not behind:
+            return self._free_text(triggers, excludes, ends)
+        ways = self._triggered(list(behind.items()), stops, excludes)
+        if "" in (ends or ()) or not alive.isdisjoint(ends or ()):
+            ways.append(self._free_text(triggers, excludes, ends))
+        return (self._builder.choice(ways),)
 
     def _triggered(self, rules: SequenceOf[tuple[str, SequenceOf[Right]]], stops: Ends, excludes: Ends) -> list[Right]:
         """Free text through each trigger, with what may follow."""
