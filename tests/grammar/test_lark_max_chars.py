@@ -107,11 +107,21 @@ REGEX_OF_BYTES = r'Regex("[a\\x80-\\xff]*", byte_mode=true)'
 @pytest.mark.parametrize("attribute", ["", ", lazy", ', suffix="!"'])
 def test_bytes_that_are_no_characters_are_not_counted(attribute: str) -> None:
     message = r"\[max_chars\] counts characters, and a text of the rule may have bytes that are not UTF-8"
-    for rule in (r"/[a\x80-\xff]+/", r"/é\xff/", r"/a|[\xc3][\xa9]?/", "T\nT: ~/[a-z]?/"):
+    for rule in (
+        r"/[a\x80-\xff]+/",
+        r"/é\xff/",
+        r"/a|[\xc3][\xa9]?/",
+        r"/\xe3[\x80-\xbf]{1,2}/",
+        r"/(\xc3[\xa9]{1,9}|a){3,}/",
+        r"/\xed\xa0\x80/",
+        "T\nT: ~/[a-z]?/",
+    ):
         with pytest.raises(GrammarError, match=f"line 3, column 1: {message}"):
             read(f"{BYTES_OF_LARK}start: r\nr[max_chars=2{attribute}]: {rule}")
-    grammar = read(f"{BYTES_OF_LARK}start: r\nr[max_chars=2{attribute}]: /é!|[\\xc3][\\xa9-\\xbf]!/")
-    assert all(fits(grammar, text) for text in ("é!", "ê!"))
+    grammar = read(
+        f"{BYTES_OF_LARK}start: r\nr[max_chars=2{attribute}]: /é!|[\\xc3][\\xa9-\\xbf]!|\\xe3[\\x80-\\x81]{{2}}!/"
+    )
+    assert all(fits(grammar, text) for text in ("é!", "ê!", "\u3040!"))
 
 
 def test_bytes_of_other_grammars_that_are_no_characters_are_not_counted() -> None:
