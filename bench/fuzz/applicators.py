@@ -23,6 +23,8 @@ from bench.fuzz.small_worlds import WORLDS, World, member
 from bench.judge import NoVerdict
 
 _DEPTH = 3
+# What is exponential in a schema may take longer.
+_SECONDS = 5.0
 # What is below these is about a part of the value, so that a reference there may lead back.
 _ABOUT_PARTS = frozenset(
     ("properties", "patternProperties", "additionalProperties", "items", "prefixItems", "contains", "propertyNames")
@@ -147,7 +149,8 @@ def _check(schema: Any, world: World, ordered: bool, seed: int, counts: Counts) 
     counts["schemas"] += 1
     compiled: constrain.CompiledGrammar | None = None
     try:
-        grammar = constrain.Grammar.from_json_schema(schema, property_order="schema" if ordered else "any")
+        order: Any = "schema" if ordered else "any"
+        grammar = constrain.Grammar.from_json_schema(schema, property_order=order, time_limit=_SECONDS)
         compiled = constrain.CompiledGrammar(grammar.ir, vocabularies.small())
     except constrain.LimitError:
         counts["refused by a limit"] += 1
