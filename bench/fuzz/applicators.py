@@ -1,8 +1,9 @@
-"""Kind "applicators": deep combinations of applicators over objects and arrays of few members, value by value.
+"""Kind "applicators": deep combinations of applicators over small worlds, value by value.
 
 What a schema says is taken apart and put together again: complements, alternatives, what was evaluated.  Here schemas
-hold hardly anything else, and all values of a small world are judged by the validators of the kind "schemas": each that
-is valid must be accepted, and no other.
+hold hardly anything else, and all values of a small world (bench/fuzz/small_worlds.py) are judged by the validators of
+the kind "schemas": each that is valid must be accepted, and no other.  Part of the schemas are read in the order of
+their keys, where some order of a valid value must be accepted; and texts under a budget must be complete in time.
 """
 
 from __future__ import annotations
@@ -11,80 +12,52 @@ import copy
 import itertools
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import constrain
-from bench.fuzz import protocol, vocabularies
+from bench.fuzz import budgets, protocol, vocabularies
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated
 from bench.fuzz.schemas import Judges, simpler
+from bench.fuzz.small_worlds import WORLDS, World, member
 from bench.judge import NoVerdict
 
-_NAMES = ("a", "b", "c")
-_SCALARS = (0, 1, "x")
 _DEPTH = 3
+# What is exponential in a schema may take longer.
+_SECONDS = 5.0
+# What is below these is about a part of the value, so that a reference there may lead back.
+_ABOUT_PARTS = frozenset(
+    ("properties", "patternProperties", "additionalProperties", "items", "prefixItems", "contains", "propertyNames")
+)
 
 
-def _world() -> list[Any]:
-    """Values: all objects of three names, all short arrays, and some others."""
-    values: list[Any] = [*_SCALARS, None, {"d": 1}, {"a": 0, "d": "x"}, [[]], [{}], {"a": {"a": 1}}]
-    for count in range(len(_NAMES) + 1):
-        for names in itertools.combinations(_NAMES, count):
-            values += [dict(zip(names, each, strict=True)) for each in itertools.product(_SCALARS, repeat=count)]
-        values += [list(each) for each in itertools.product(_SCALARS, repeat=count)]
-    return values
+def _schema(rng: random.Random, world: World, depth: int) -> Any:
+    def inner() -> Any:
+        is_deep = world.deep and depth > 0 and rng.random() < 0.4
+        return _schema(rng, world, depth - 1) if is_deep else member(rng)
 
-
-_WORLD = _world()
-
-
-def _member(rng: random.Random) -> Any:
-    return rng.choice((True, {"const": 0}, {"const": "x"}, {"enum": [0, 1]}, {"type": "integer"}, {"type": "string"}))
-
-
-def _leaf(rng: random.Random) -> dict[str, Any]:
-    """What a schema asserts by itself."""
-    names = rng.sample(_NAMES, 2)
-    makes: tuple[Callable[[], dict[str, Any]], ...] = (
-        lambda: {"properties": {names[0]: _member(rng)}},
-        lambda: {"required": names[:1]},
-        lambda: {"properties": {names[0]: {"const": rng.choice(_SCALARS)}}, "required": names[:1]},
-        lambda: {"properties": {name: _member(rng) for name in names}, "additionalProperties": _member(rng)},
-        lambda: {"properties": {names[0]: True}, "additionalProperties": rng.random() < 0.5},
-        lambda: {"patternProperties": {rng.choice(("^[ab]$", "^a", "c$")): _member(rng)}},
-        lambda: {"propertyNames": {"enum": names}},
-        lambda: {rng.choice(("minProperties", "maxProperties", "minItems", "maxItems")): rng.randrange(3)},
-        lambda: {"type": rng.choice(("object", "object", "array", "integer"))},
-        lambda: {"prefixItems": [_member(rng)], "items": _member(rng)},
-        lambda: {rng.choice(("items", "contains")): _member(rng)},
-        lambda: {"prefixItems": [_member(rng), _member(rng)]},
-        lambda: {"enum": rng.sample(_WORLD, 3)},
-    )
-    return rng.choice(makes)()
-
-
-def _schema(rng: random.Random, depth: int) -> Any:
     if rng.random() < 0.03:
         return rng.random() < 0.5
-    made = _leaf(rng)
+    made = world.leaf(rng, inner)
     for _ in range(rng.randrange(3)):
         if depth == 0:
-            made.update(_leaf(rng))
+            made.update(world.leaf(rng, inner))
             continue
         what = rng.choice(("oneOf", "oneOf", "allOf", "anyOf", "not", "if", "dependentSchemas", "$ref"))
         if what == "not":
-            made["not"] = _schema(rng, depth - 1)
+            made["not"] = _schema(rng, world, depth - 1)
         elif what == "if":
-            made.update({word: _schema(rng, depth - 1) for word in ("if", "then", "else")})
+            made.update({word: _schema(rng, world, depth - 1) for word in ("if", "then", "else")})
         elif what == "dependentSchemas":
-            made[what] = {rng.choice(_NAMES): _schema(rng, depth - 1)}
+            if world.names:
+                made[what] = {rng.choice(world.names): _schema(rng, world, depth - 1)}
         elif what == "$ref":
             made[what] = f"#/$defs/{rng.randrange(2)}"
         else:
-            made[what] = [_schema(rng, depth - 1) for _ in range(rng.randint(1, 3))]
-    if rng.random() < 0.25:
+            made[what] = [_schema(rng, world, depth - 1) for _ in range(rng.randint(1, 3))]
+    if world.names and rng.random() < 0.25:
         made["unevaluatedProperties"] = rng.choice((False, False, {"type": "integer"}, {}))
-    if rng.random() < 0.1:
+    if rng.random() < (0.1 if world.names else 0.25):
         made["unevaluatedItems"] = rng.choice((False, {"type": "integer"}))
     return made
 
@@ -92,11 +65,82 @@ def _schema(rng: random.Random, depth: int) -> Any:
 def _without_references(made: Any) -> Any:
     """A definition: what refers to another, or to itself by applicators alone, may be no schema at all."""
     if isinstance(made, dict):
-        return {name: _without_references(each) for name, each in made.items() if name != "$ref"}
+        return {
+            name: each if name in _ABOUT_PARTS else _without_references(each)
+            for name, each in made.items()
+            if name != "$ref"
+        }
     return [_without_references(each) for each in made] if isinstance(made, list) else made
 
 
-def _check(schema: Any, counts: Counts) -> str:
+def _document(rng: random.Random, world: World) -> dict[str, Any]:
+    definitions = {str(number): _without_references(_schema(rng, world, 1)) for number in range(2)}
+    schema: Any = _schema(rng, world, _DEPTH)
+    if not isinstance(schema, dict) or rng.random() < 0.2:
+        schema = {"allOf": [schema]}
+    schema["$defs"] = definitions
+    if world is WORLDS["nested"]:
+        # Places with names, and a recursion that the document extends.
+        schema |= {"$dynamicAnchor": "node"} if rng.random() < 0.5 else {}
+        definitions["0"] = {"$anchor": "here", "allOf": [definitions["0"]]}
+        branch = {"properties": {"a": {"$dynamicRef": "#node"}}, "required": rng.sample(("a", "b"), 1)}
+        definitions["tree"] = {"$id": "tree", "$dynamicAnchor": "node", "anyOf": [branch, member(rng)]}
+    return schema
+
+
+def _orders(value: Any) -> Iterator[Any]:
+    """The value in every order of its keys."""
+    if isinstance(value, dict):
+        for keys in itertools.permutations(value):
+            for each in itertools.product(*(list(_orders(value[key])) for key in keys)):
+                yield dict(zip(keys, each, strict=True))
+    elif isinstance(value, list):
+        yield from map(list, itertools.product(*(list(_orders(each)) for each in value)))
+    else:
+        yield value
+
+
+def _accepts(compiled: constrain.CompiledGrammar, text: str) -> bool:
+    matcher = constrain.Matcher(compiled)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+def _value_is_wrong(
+    compiled: constrain.CompiledGrammar | None, texts: tuple[str, ...], ordered: bool, judges: Judges, counts: Counts
+) -> str:
+    """What is wrong with the verdicts about the texts of one value; an empty string if nothing is."""
+    valid, reason = judges.verdict(texts[0], counts)
+    if valid is None:
+        return ""
+    counts["values"] += 1
+    if compiled is None:
+        return f"refused as empty, and {texts[0]} is valid" if valid else ""
+    orders = list(_orders(json.loads(texts[0]))) if ordered else []
+    if len(orders) > 1:
+        texts = tuple(map(json.dumps, orders))
+    if not valid:
+        accepted = next((text for text in texts if _accepts(compiled, text)), None)
+        return "" if accepted is None else f"{accepted} is accepted, and is not valid: {reason}"
+    # Of a number there are notations that some schemas do not have.
+    if any(_accepts(compiled, text) for text in (texts if len(orders) > 1 else texts[:1])):
+        return ""
+    return f"{texts[0]} is valid, and refused"
+
+
+def _budget_is_wrong(compiled: constrain.CompiledGrammar, rng: random.Random, counts: Counts) -> str:
+    try:
+        shortest = len(constrain.Matcher(compiled).completion())
+        constrain.Matcher(compiled, max_tokens=shortest)
+    except constrain.ConstrainError:
+        return ""
+    for more in (0, 1, rng.randrange(2, 12)):
+        wrong = budgets.walk(compiled, shortest + more, rng, counts)
+        if wrong:
+            return wrong
+    return ""
+
+
+def _check(schema: Any, world: World, ordered: bool, seed: int, counts: Counts) -> str:
     try:
         judges = Judges(schema)
     except (NoVerdict, ValueError):
@@ -105,7 +149,8 @@ def _check(schema: Any, counts: Counts) -> str:
     counts["schemas"] += 1
     compiled: constrain.CompiledGrammar | None = None
     try:
-        grammar = constrain.Grammar.from_json_schema(schema, property_order="any")
+        order: Any = "schema" if ordered else "any"
+        grammar = constrain.Grammar.from_json_schema(schema, property_order=order, time_limit=_SECONDS)
         compiled = constrain.CompiledGrammar(grammar.ir, vocabularies.small())
     except constrain.LimitError:
         counts["refused by a limit"] += 1
@@ -115,46 +160,45 @@ def _check(schema: Any, counts: Counts) -> str:
             counts["refused as not supported"] += 1
             return ""
         counts["refused as empty"] += 1
-    for value in _WORLD:
-        text = json.dumps(value)
-        valid, reason = judges.verdict(text, counts)
-        if valid is None:
-            continue
-        counts["values"] += 1
-        if compiled is None:
-            if valid:
-                return f"refused as empty, and {text} is valid"
-            continue
-        matcher = constrain.Matcher(compiled)
-        if (matcher.accept_bytes(text.encode()) and matcher.is_accepting()) != valid:
-            return f"{text} is valid, and refused" if valid else f"{text} is accepted, and is not valid: {reason}"
-    return ""
+    rng = random.Random(seed)
+    try:
+        for texts in world.values:
+            wrong = _value_is_wrong(compiled, texts, ordered, judges, counts)
+            if wrong:
+                return wrong
+        return _budget_is_wrong(compiled, rng, counts) if compiled is not None and rng.random() < 0.2 else ""
+    except constrain.LimitError:
+        counts["texts beyond a limit"] += 1
+        return ""
 
 
 def run(rng: random.Random, budget: Budget) -> Counts:
     counts: Counts = Counts()
-    definitions = {str(number): _without_references(_schema(rng, 1)) for number in range(2)}
-    schema = {"allOf": [_schema(rng, _DEPTH)], "$defs": definitions}
-    if isinstance(schema["allOf"][0], dict) and rng.random() < 0.8:
-        schema = {**schema["allOf"][0], "$defs": definitions}
-    # A validator may change what it is given.
-    wrong = isolated(lambda: _check(copy.deepcopy(schema), counts))
+    world = WORLDS[rng.choice(list(WORLDS))]
+    schema = _document(rng, world)
+    ordered, seed = rng.random() < 0.3, rng.randrange(1 << 30)
+
+    def check(made: Any, counts: Counts) -> str:
+        # A validator may change what it is given.
+        return isolated(lambda: _check(copy.deepcopy(made), world, ordered, seed, counts))
+
+    wrong = check(schema, counts)
     if wrong:
         tries = 400 if protocol.is_careful else 0
         todo = simpler(schema)
         while todo and tries > 0:
             tries -= 1
             less = todo.pop(0)
-            what = isolated(lambda: _check(copy.deepcopy(less), Counts()))  # noqa: B023
+            what = check(less, Counts())
             if what and not what.startswith("Traceback"):
                 schema, wrong, todo = less, what, simpler(less)
-        raise Difference(wrong, f"schema = {schema!r}")
+        raise Difference(wrong, f"schema = {schema!r}\nordered = {ordered}")
     return counts
 
 
 KIND = Kind(
     "applicators",
-    "all values of a small world, by jsonschema, and by jsonschema-rs where it is installed",
+    "all values of small worlds, by jsonschema, and by jsonschema-rs where it is installed",
     run,
     120,
     {"schemas": 100, "values": 7_000},

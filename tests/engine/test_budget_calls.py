@@ -448,3 +448,21 @@ def test_a_limit_is_an_error_and_no_refusal(monkeypatch: pytest.MonkeyPatch) -> 
             matcher.accept_bytes(b',"b":2}')
     assert matcher.accept_bytes(b',"b":2}')
     assert matcher.is_accepting()
+
+
+def test_what_is_planned_is_allowed_to_its_end() -> None:
+    """Also behind a token from which the completion that is known, a longer one, would do too."""
+    filled = {"type": "array", "items": {"const": 0}, "minItems": 1}
+    schema = {"type": "array", "items": True, "contains": filled, "minContains": 3}
+    compiled = compile_with(constrain.Grammar.from_json_schema(schema), [*BYTES, b"[0,0]", b", ", b",[", b"]]"])
+    shortest = constrain.Matcher(compiled).tokens_to_finish()
+    planned = []
+    for most in range(shortest, shortest + 6):
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+        completion = matcher.completion()
+        planned.append(len(completion))
+        for token in completion:
+            assert token in mask_of(matcher)
+            assert matcher.accept_token(token)
+        assert matcher.is_accepting()
+    assert planned[0] == shortest

@@ -6,6 +6,9 @@ import pytest
 from finite_texts import verdicts
 
 import constrain
+from constrain.grammar.json_schema.document.places import Handle, Place
+from constrain.grammar.json_schema.normal.nodes import Normal, NullNode
+from constrain.grammar.json_schema.normal.satisfiable import may_have_value
 
 HEXADECIMAL = "^[0-9a-f]{1,31}$"
 
@@ -65,3 +68,18 @@ def test_many_keys_that_are_long() -> None:
     long, other, short = "a" * 9, "c" * 9, "a" * 8
     texts = [f'{{"{one}":1,"{two}":1}}' for one, two in ((long, other), (long, short), (long, f"{long}b{'a' * 10}"))]
     assert verdicts(_long_keys(8), *texts) == [True, False, False]
+
+
+def test_what_has_a_value_is_not_looked_at_again() -> None:
+    handle: Handle = (Place(),)
+    asked: list[Handle] = []
+    found: set[Handle] = set()
+
+    def normal(handle: Handle) -> Normal:
+        asked.append(handle)
+        return Normal((NullNode("#"),))
+
+    assert may_have_value(normal, handle, found)
+    assert may_have_value(normal, handle, found)
+    assert asked == [handle]
+    assert found == {handle}

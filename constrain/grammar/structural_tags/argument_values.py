@@ -190,6 +190,7 @@ class ArgumentWriter:
         self.builder: GrammarBuilder = writer.builder
         self.any_order = writer.any_order
         self.told_apart = writer.told_apart
+        self.satisfiable = writer.satisfiable
         between = r.EPSILON if style.separator and not style.like_json else space
         self.layout: Layout = layout_of(style_name, between, excludes)
         self._values: dict[tuple[Handle, str], Symbol | None] = {}

@@ -172,6 +172,9 @@ class RuleBudget(Budget):
 
     def _token_account(self, cursor: Walk, token: int, behind: Place, most: int) -> Account | None:
         account, steps = self.account, cursor._steps
+        if token == account.planned(steps):
+            # Also where the completion that is known would do: what has been planned is allowed to its end.
+            return account
         count = tokens_from(cursor.compiled, behind)
         keys, scarce = _followed_keys(cursor), self._costs.scarce_keys
         if keys is not None and scarce is not None:

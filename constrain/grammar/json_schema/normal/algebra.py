@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache, partial
 
 from constrain.errors import LimitError
 from constrain.grammar.json_schema.document.document import shorten
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, some
 from constrain.grammar.json_schema.normal import nodes as n
+from constrain.grammar.json_schema.normal.absorption import without_parts
 from constrain.grammar.json_schema.normal.complement import complement_node
-from constrain.grammar.json_schema.normal.intersect import Probe, are_apart, intersect_nodes, is_any, member
+from constrain.grammar.json_schema.normal.intersect import Probe, are_apart, intersect_nodes, is_any
 from constrain.limits import spend
 
 # Each anyOf that stands beside another multiplies the nodes.
@@ -229,7 +231,8 @@ def complement(normal: n.Normal, pointer: str, budget: Budget) -> n.Normal:
     for whole in n.ANY.nodes:
         rest = [whole]
         for other in kinds.get(whole.kind, ()):
-            rest = [part for one in rest for part in _subtract_node(one, other, pointer, budget)]
+            parts = cache(partial(complement_node, other, budget.refuse, budget.is_choice))
+            rest = [part for one in rest for part in _subtract_node(one, other, parts, pointer, budget)]
             if len(rest) > 1:
                 rest = list(distinct(rest, pointer))
         out += rest
@@ -238,12 +241,15 @@ def complement(normal: n.Normal, pointer: str, budget: Budget) -> n.Normal:
     return n.Normal((), n.Conflict("everything is allowed by what is excluded here", pointer))
 
 
-def _subtract_node(node: n.Node, other: n.Node, pointer: str, budget: Budget) -> list[n.Node]:
+def _subtract_node(
+    node: n.Node, other: n.Node, parts: Callable[[], list[n.Node]], pointer: str, budget: Budget
+) -> list[n.Node]:
+    """What a node has beside another one, whose complement ``parts`` gives."""
     budget.spend(_cost(node, other), pointer)
     if are_apart(node, other, budget.probe):
         return [node]
     found = []
-    for part in complement_node(other, budget.refuse, budget.is_choice):
+    for part in parts():
         budget.spend(_cost(node, part), pointer)
         both = intersect_nodes(node, part, budget.probe)
         if not isinstance(both, n.Conflict):
@@ -264,57 +270,7 @@ def distinct(nodes: list[n.Node], pointer: str) -> tuple[n.Node, ...]:
     unique: dict[object, n.Node] = {}
     for node in nodes:
         unique.setdefault(content(node), node)
-    kept = list(unique.values())
-    objects = [node for node in kept if isinstance(node, n.ObjectNode)]
-    if not 1 < len(objects) <= _MAX_COMPARED:
-        return tuple(kept)
-    drop = _demanding_more(objects)
-    return tuple(node for node in kept if node not in drop) if drop else tuple(kept)
-
-
-# Comparing all alternatives with each other is quadratic in their number.
-_MAX_COMPARED = 400
-
-
-def _demanding_more(objects: list[n.ObjectNode]) -> set[n.ObjectNode]:
-    """Those that demand all that another one does, and so are part of it; maybe not all of them."""
-    # All demands of one object are bits of one integer, so that two objects are compared by one operation.
-    bits: dict[object, int] = {}
-    names = list(dict.fromkeys(name for node in objects for name in node.properties))
-    masks: list[tuple[int, n.ObjectNode]] = []
-    for node in objects:
-        demands: list[object] = [("required", name) for name in node.required]
-        demands += node.additional
-        demands += node.rules
-        demands += [("some", rule) for rule in node.some]
-        # Of names that it does not have it demands what it does of all others.
-        own = names if node.additional or node.rules else node.properties
-        demands += [(name, place) for name in own for place in member(node, name)]
-        mask = 0
-        for demand in demands:
-            mask |= bits.setdefault(demand, 1 << len(bits))
-        masks.append((mask, node))
-    masks.sort(key=lambda one: one[0].bit_count())
-    kept: list[tuple[int, n.ObjectNode]] = []
-    drop: set[n.ObjectNode] = set()
-    for mask, node in masks:
-        outside = ~mask
-        for other_mask, other in kept:
-            if not other_mask & outside and _counts_include(node, other):
-                drop.add(node)
-                break
-        else:
-            kept.append((mask, node))
-    return drop
-
-
-def _counts_include(mine: n.ObjectNode, theirs: n.ObjectNode) -> bool:
-    """Whether the numbers of members that ``mine`` allows are allowed by ``theirs`` too, and both saw the same."""
-    if mine.seen != theirs.seen:
-        return False
-    if theirs.low is not None and (mine.low is None or mine.low.value < theirs.low.value):
-        return False
-    return theirs.high is None or (mine.high is not None and mine.high.value <= theirs.high.value)
+    return tuple(without_parts(list(unique.values())))
 
 
 def content(node: n.Node) -> object:

@@ -282,9 +282,9 @@ def _arrays(left: n.ArrayNode, right: n.ArrayNode, probe: Probe) -> n.Node | n.C
     unique, repeated = left.unique or right.unique, left.repeated or right.repeated
     if unique is not None and repeated is not None:
         return n.Conflict(f"uniqueItems (at {unique}) contradicts that items are repeated (not {repeated})", unique)
-    demands = tuple(dict.fromkeys(left.contains + right.contains))
+    demands = _both_counts(left.contains, right.contains)
     for demand in demands:
-        conflict = _demand_conflict(demand, prefix, items, probe) if demand.low > 0 else None
+        conflict = _demand_conflict(demand, high, prefix, items, probe) if demand.low > 0 else None
         if conflict is not None:
             return conflict
     return n.ArrayNode(
@@ -301,8 +301,35 @@ def _arrays(left: n.ArrayNode, right: n.ArrayNode, probe: Probe) -> n.Node | n.C
     )
 
 
-def _demand_conflict(demand: n.Contains, prefix: list[Handle], items: Handle, probe: Probe) -> n.Conflict | None:
-    """Why no item is what ``contains`` demands."""
+def _both_counts(left: tuple[n.Contains, ...], right: tuple[n.Contains, ...]) -> tuple[n.Contains, ...]:
+    """What is said on both sides about how many items are of a kind; of the same kind it is one range."""
+    if not left or not right:
+        return left or right
+    found = {(each.item, each.start): each for each in left}
+    for each in right:
+        other = found.get((each.item, each.start))
+        if other is not None:
+            low, high = max(other.low, each.low), _least_of(other.high, each.high)
+            each = n.Contains(each.item, each.start, low, high, (other if low == other.low else each).pointer)
+        found[each.item, each.start] = each
+    return tuple(found.values())
+
+
+def _least_of(left: int | None, right: int | None) -> int | None:
+    """The lower of two limits, of which None is none."""
+    return right if left is None else left if right is None else min(left, right)
+
+
+def _demand_conflict(
+    demand: n.Contains, size: n.Count | None, prefix: list[Handle], items: Handle, probe: Probe
+) -> n.Conflict | None:
+    """Why there are not as many items as ``contains`` demands."""
+    if demand.high is not None and demand.low > demand.high:
+        return n.Conflict(f"{demand.low} items or more are demanded, and {demand.high} at most", demand.pointer)
+    if size is not None and demand.start + demand.low > size.value:
+        return n.Conflict(
+            f"{demand.low} items are demanded (at {demand.pointer}), which contradicts {size}", size.pointer
+        )
     conflict = None
     for handle in dict.fromkeys((*prefix[demand.start :], items)):
         conflict = probe(conjunction(handle, demand.item))

@@ -26,13 +26,15 @@ _MOST_HANDLES = 500
 _SHORT_LOOK = 4_000
 
 
-def may_have_value(normal: Callable[[Handle], n.Normal], handle: Handle) -> bool:
+def may_have_value(normal: Callable[[Handle], n.Normal], handle: Handle, found: set[Handle] | None = None) -> bool:
     """False if certainly nothing is valid for a handle; ``normal`` gives normal forms.
+
+    Those that are shown to have a value are added to ``found``, and need not be looked at again.
 
     Values are finite: what needs a value of its own kind within itself has none.  So handles have none until it is
     shown what they are made of, round by round.
     """
-    found: set[Handle] = set()
+    found = set() if found is None else found
     few = FewValues(normal, other_classes)
     grew = True
     while grew and handle and handle not in found:

@@ -427,7 +427,7 @@ def _without_words(keys: Text) -> Text:
 
 
 def _has_value(context: Context, handle: Handle) -> bool:
-    return context.value(handle) is not None and may_have_value(context.normal, handle)
+    return context.value(handle) is not None and may_have_value(context.normal, handle, context.satisfiable)
 
 
 def _count_further(classes: list[KeyClass], most: int) -> int:

@@ -74,6 +74,7 @@ class RuleWriter:
         self._document = document
         self.is_part = whole is not None
         self.told_apart: set[Handle] = set()
+        self.satisfiable: set[Handle] = set()
         self.layout = layout
         self.any_order = any_order
         self.refuse = document.refuse

@@ -70,6 +70,9 @@ class Context(Written, Protocol):
     told_apart: set[Handle]
     """Those of which it is known that rules can tell different values apart, of them and of all that is in them."""
 
+    satisfiable: set[Handle]
+    """Those of which it is known that something is valid for them."""
+
     def note(self, reason: str, pointer: str) -> None:
         """Add a warning."""
 
