@@ -8,7 +8,6 @@ their keys, where some order of a valid value must be accepted; and texts under 
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 import random
@@ -16,9 +15,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import constrain
-from bench.fuzz import budgets, protocol, vocabularies
-from bench.fuzz.protocol import Budget, Counts, Difference, Kind, isolated
-from bench.fuzz.schemas import Judges, simpler
+from bench.fuzz import budgets, vocabularies
+from bench.fuzz.protocol import Budget, Counts, Kind
+from bench.fuzz.schemas import Judges, accepts, judge
 from bench.fuzz.small_worlds import WORLDS, World, member
 from bench.judge import NoVerdict
 
@@ -100,11 +99,6 @@ def _orders(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _accepts(compiled: constrain.CompiledGrammar, text: str) -> bool:
-    matcher = constrain.Matcher(compiled)
-    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
-
-
 def _value_is_wrong(
     compiled: constrain.CompiledGrammar | None, texts: tuple[str, ...], ordered: bool, judges: Judges, counts: Counts
 ) -> str:
@@ -119,10 +113,10 @@ def _value_is_wrong(
     if len(orders) > 1:
         texts = tuple(map(json.dumps, orders))
     if not valid:
-        accepted = next((text for text in texts if _accepts(compiled, text)), None)
+        accepted = next((text for text in texts if accepts(compiled, text)), None)
         return "" if accepted is None else f"{accepted} is accepted, and is not valid: {reason}"
     # Of a number there are notations that some schemas do not have.
-    if any(_accepts(compiled, text) for text in (texts if len(orders) > 1 else texts[:1])):
+    if any(accepts(compiled, text) for text in (texts if len(orders) > 1 else texts[:1])):
         return ""
     return f"{texts[0]} is valid, and refused"
 
@@ -177,22 +171,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     world = WORLDS[rng.choice(list(WORLDS))]
     schema = _document(rng, world)
     ordered, seed = rng.random() < 0.3, rng.randrange(1 << 30)
-
-    def check(made: Any, counts: Counts) -> str:
-        # A validator may change what it is given.
-        return isolated(lambda: _check(copy.deepcopy(made), world, ordered, seed, counts))
-
-    wrong = check(schema, counts)
-    if wrong:
-        tries = 400 if protocol.is_careful else 0
-        todo = simpler(schema)
-        while todo and tries > 0:
-            tries -= 1
-            less = todo.pop(0)
-            what = check(less, Counts())
-            if what and not what.startswith("Traceback"):
-                schema, wrong, todo = less, what, simpler(less)
-        raise Difference(wrong, f"schema = {schema!r}\nordered = {ordered}")
+    judge(schema, lambda made, found: _check(made, world, ordered, seed, found), counts, 400, f"ordered = {ordered}")
     return counts
 
 

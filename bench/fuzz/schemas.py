@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 import constrain
@@ -127,8 +128,7 @@ def _check(schema: Any, options: dict[str, Any], seed: int, counts: Counts) -> s
             if valid is False and compiled is not None and not grammar.warnings:
                 counts["invalid instances"] += 1
                 for text in texts:
-                    matcher = constrain.Matcher(compiled)
-                    if matcher.accept_bytes(text.encode()) and matcher.is_accepting():
+                    if accepts(compiled, text):
                         return f"the instance {text!r} is accepted, and is not valid: {reason}"
             continue
         counts["valid instances"] += 1
@@ -136,13 +136,15 @@ def _check(schema: Any, options: dict[str, Any], seed: int, counts: Counts) -> s
             return f"refused as empty, and {texts[0]!r} is valid"
         if options.get("property_order") != "any" and _has_several_keys(instance):
             continue
-        for text in texts:
-            matcher = constrain.Matcher(compiled)
-            if matcher.accept_bytes(text.encode()) and matcher.is_accepting():
-                break
-        else:
+        if not any(accepts(compiled, text) for text in texts):
             return f"the instance {texts[0]!r} is valid, and refused"
     return ""
+
+
+def accepts(compiled: constrain.CompiledGrammar, text: str) -> bool:
+    """Whether a text is one of a grammar."""
+    matcher = constrain.Matcher(compiled)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
 
 
 def _has_several_keys(value: Any) -> bool:
@@ -151,18 +153,42 @@ def _has_several_keys(value: Any) -> bool:
     return isinstance(value, list) and any(map(_has_several_keys, value))
 
 
-def simpler(schema: Any) -> list[Any]:
+def _simpler(schema: Any) -> list[Any]:
     """Schemas with one thing less."""
     found: list[Any] = []
     if isinstance(schema, dict):
         for key, value in schema.items():
             rest = {name: each for name, each in schema.items() if name != key}
             found.append(rest)
-            found += [{**schema, key: less} for less in simpler(value)]
+            found += [{**schema, key: less} for less in _simpler(value)]
     elif isinstance(schema, list):
         found += [schema[:i] + schema[i + 1 :] for i in range(len(schema)) if len(schema) > 1]
-        found += [[*schema[:i], less, *schema[i + 1 :]] for i, each in enumerate(schema) for less in simpler(each)]
+        found += [[*schema[:i], less, *schema[i + 1 :]] for i, each in enumerate(schema) for less in _simpler(each)]
     return found
+
+
+def judge(schema: Any, check: Callable[[Any, Counts], str], counts: Counts, tries: int, options: str) -> None:
+    """Raise Difference if ``check`` says that something is wrong with a schema; in a careful run with a simpler one.
+
+    Of simpler schemas up to ``tries`` are checked.  ``options`` stands behind the schema in the case.
+    """
+
+    def said(made: Any, counts: Counts) -> str:
+        # A validator may change what it is given.
+        return isolated(lambda: check(copy.deepcopy(made), counts))
+
+    wrong = said(schema, counts)
+    if not wrong:
+        return
+    left = tries if protocol.is_careful else 0
+    todo = _simpler(schema)
+    while todo and left > 0:
+        left -= 1
+        less = todo.pop(0)
+        what = said(less, Counts())
+        if what and not what.startswith("Traceback"):
+            schema, wrong, todo = less, what, _simpler(less)
+    raise Difference(wrong, f"schema = {schema!r}\n{options}")
 
 
 def run(rng: random.Random, budget: Budget) -> Counts:
@@ -172,22 +198,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
     if rng.random() < 0.3:
         options["whitespace"] = rng.choice(("compact", "flexible"))
     seed = rng.randrange(1 << 30)
-
-    def check(made: Any, counts: Counts) -> str:
-        # A validator may change what it is given.
-        return isolated(lambda: _check(copy.deepcopy(made), options, seed, counts))
-
-    wrong = check(schema, counts)
-    if wrong:
-        tries = 250 if protocol.is_careful else 0
-        todo = simpler(schema)
-        while todo and tries > 0:
-            tries -= 1
-            less = todo.pop(0)
-            what = check(less, Counts())
-            if what and not what.startswith("Traceback"):
-                schema, wrong, todo = less, what, simpler(less)
-        raise Difference(wrong, f"schema = {schema!r}\noptions = {options}")
+    judge(schema, lambda made, found: _check(made, options, seed, found), counts, 250, f"options = {options}")
     return counts
 
 

@@ -183,13 +183,18 @@ def hexadecimal(numbers: CodePoints, digits: int, either_case: bool) -> Regular:
 
 @lru_cache(maxsize=1 << 16)
 def _either_case_digit(values: int) -> Regular:
-    written = "".join(digit for value, digit in enumerate("0123456789abcdef") if values >> value & 1)
+    written = _digits(values)
     return _one_byte((written + written.upper()).encode())
 
 
 @lru_cache(maxsize=1 << 16)
 def _small_digit(values: int) -> Regular:
-    return _one_byte("".join(digit for value, digit in enumerate("0123456789abcdef") if values >> value & 1).encode())
+    return _one_byte(_digits(values).encode())
+
+
+def _digits(values: int) -> str:
+    """The hexadecimal digits whose bits are set."""
+    return "".join(digit for value, digit in enumerate("0123456789abcdef") if values >> value & 1)
 
 
 def _one_byte(members: bytes) -> Regular:
