@@ -167,7 +167,7 @@ def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Unp
             )
             if not grammar.makes_lexemes:
                 # Rules that look into the schema while a text is read make lexemes.
-                document.forget_places()
+                document.forget()
             return grammar
 
         return with_scope_if_needed(read)

@@ -73,8 +73,12 @@ class Location(Place):
         self.pointer = pointer
         self.resource = resource
         self.depth = depth
-        self.handle = () if schema is True else (self,)
         self.negation = () if schema is False else None
+
+    @property
+    def handle(self) -> Handle:
+        """It alone; the empty handle if it allows everything."""
+        return () if self.schema is True else (self,)
 
     def is_copy_of(self, other: Place) -> bool:
         """Whether another place of the same resource holds the same schema, word by word."""
@@ -278,15 +282,17 @@ class Document:
             raise SchemaError(f"{reason}; lenient leaves it out, with a warning", pointer)
         self.note(f"{reason}: it is not enforced", pointer)
 
-    def forget_places(self) -> None:
-        """Let go of all places when no more is asked of the schema.
+    def forget(self) -> None:
+        """Let go of the schema when no more is asked of it.
 
-        The handle of each holds the place itself, so they would stay until cyclic garbage is looked for.
+        All that is known of it holds the document, so it would stay until cyclic garbage is looked for.
         """
         for location in (*self.locations.values(), *self._scoped.values()):
-            location.handle = ()
+            location.negation = None
         self.locations.clear()
         self._scoped.clear()
+        self._resources.clear()
+        del self.root, self.references
 
     def note(self, reason: str, pointer: str) -> None:
         """Add a warning, unless it is known."""

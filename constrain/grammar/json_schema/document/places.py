@@ -14,17 +14,21 @@ Handle = tuple["Place", ...]
 
 
 class Place:
-    """Something that allows some values.  ``pointer`` says where it comes from, ``handle`` is it alone."""
+    """Something that allows some values.  ``pointer`` says where it comes from."""
 
-    __slots__ = ("handle", "negation", "pointer")
+    __slots__ = ("negation", "pointer")
 
     pointer: str
-    handle: Handle
     negation: Handle | None
     """The complement, once someone has asked for it: the same object every time, so that it is worked out once.
 
     Of a place that allows nothing it is there from the beginning, and empty.
     """
+
+    @property
+    def handle(self) -> Handle:
+        """It alone.  A place that kept its handle would be cyclic garbage when nobody needs it any more."""
+        return (self,)
 
     def is_copy_of(self, other: Place) -> bool:
         """Whether two places say the same; False also if that is not easily told."""
@@ -39,7 +43,6 @@ class Never(Place):
     def __init__(self, pointer: str, reason: str) -> None:
         self.pointer = pointer
         self.reason = reason
-        self.handle = (self,)
         self.negation = ()
 
 
@@ -51,7 +54,6 @@ class Negation(Place):
     def __init__(self, item: Handle) -> None:
         self.pointer = item[0].pointer
         self.item = item
-        self.handle = (self,)
         self.negation = item
 
 
@@ -63,7 +65,6 @@ class Either(Place):
     def __init__(self, options: tuple[Handle, ...]) -> None:
         self.pointer = next((option[0].pointer for option in options if option), "#")
         self.options = options
-        self.handle = (self,)
         self.negation = None
 
 

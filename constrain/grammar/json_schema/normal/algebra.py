@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 
@@ -12,7 +13,7 @@ from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS, some
 from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.absorption import without_parts
 from constrain.grammar.json_schema.normal.complement import complement_node
-from constrain.grammar.json_schema.normal.intersect import Probe, are_apart, intersect_nodes, is_any
+from constrain.grammar.json_schema.normal.intersect import are_apart, intersect_nodes, is_any
 from constrain.limits import spend
 
 # Each anyOf that stands beside another multiplies the nodes.
@@ -23,29 +24,31 @@ Nodes = dict[str, list[n.Node]]
 """Nodes by their type."""
 
 
-class Budget:
+class Budget(ABC):
     """What the algebra may cost, and whom it asks.
+
+    Whoever uses the algebra is one.  An object beside that would hold it, and be held by it: garbage to look for.
 
     Attributes
     ----------
     max_work : int
         How many pairs of alternatives may be combined.
-    probe : callable
-        Says why a handle is empty.
     refuse : callable
         Takes a reason and a pointer for what cannot be enforced.
-    is_choice : callable
-        Whether a handle allows but a few scalar values.
     """
 
-    def __init__(
-        self, max_work: int, probe: Probe, refuse: Callable[[str, str], None], is_choice: Callable[[Handle], bool]
-    ) -> None:
+    def __init__(self, max_work: int, refuse: Callable[[str, str], None]) -> None:
         self.max_work = max_work
-        self.probe = probe
         self.refuse = refuse
-        self.is_choice = is_choice
         self._work = 0
+
+    @abstractmethod
+    def why_nothing(self, handle: Handle) -> n.Conflict | None:
+        """The conflict of a handle that nothing satisfies; None also if that is not clear yet."""
+
+    @abstractmethod
+    def is_choice(self, handle: Handle) -> bool:
+        """Whether a handle allows but a few scalar values; False also if that is not clear yet."""
 
     def spend(self, work: int, pointer: str) -> None:
         """Take note of work.  Raises LimitError if it was too much."""
@@ -79,7 +82,7 @@ def intersect(left: n.Normal, right: n.Normal, pointer: str, budget: Budget) -> 
             # What two types have in common is nothing, and no news unless there is nothing else.
             if first.kind == second.kind:
                 budget.spend(_cost(first, second), pointer)
-                both = intersect_nodes(first, second, budget.probe)
+                both = intersect_nodes(first, second, budget.why_nothing)
                 if isinstance(both, n.Conflict):
                     conflicts.append(both)
                 else:
@@ -200,7 +203,7 @@ def subtract(
     for node in left.nodes:
         others = kinds.get(node.kind, ())
         budget.spend(len(others), pointer)
-        if all(are_apart(node, other, budget.probe) for other in others):
+        if all(are_apart(node, other, budget.why_nothing) for other in others):
             untouched.append(node)
         else:
             touched.append(node)
@@ -246,12 +249,12 @@ def _subtract_node(
 ) -> list[n.Node]:
     """What a node has beside another one, whose complement ``parts`` gives."""
     budget.spend(_cost(node, other), pointer)
-    if are_apart(node, other, budget.probe):
+    if are_apart(node, other, budget.why_nothing):
         return [node]
     found = []
     for part in parts():
         budget.spend(_cost(node, part), pointer)
-        both = intersect_nodes(node, part, budget.probe)
+        both = intersect_nodes(node, part, budget.why_nothing)
         if not isinstance(both, n.Conflict):
             found.append(both)
     return found

@@ -58,14 +58,14 @@ class _Unclear(Exception):
     """A probe met a schema that is being worked out."""
 
 
-class Normalizer:
+class Normalizer(algebra.Budget):
     """Turns handles into normal form, each once.
 
     ``refuse`` takes a reason and a pointer for what cannot be enforced.
     """
 
     def __init__(self, max_work: int, refuse: Callable[[str, str], None]) -> None:
-        self._budget = algebra.Budget(max_work, self._why_nothing, refuse, self._is_choice)
+        super().__init__(max_work, refuse)
         self._done: dict[Handle, Normal] = {}
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
         self._done_tracking: dict[Handle, Normal] = {}
@@ -92,7 +92,7 @@ class Normalizer:
             result = ANY
         else:
             self._conjunctions += 1
-            most = MAX_CONJUNCTIONS * max(USUAL_WORK, self._budget.max_work) // USUAL_WORK
+            most = MAX_CONJUNCTIONS * max(USUAL_WORK, self.max_work) // USUAL_WORK
             if self._conjunctions > most:
                 raise LimitError(f"more than {most} combinations of schemas (max_work)", handle[0].pointer)
             # Handles grow by one place after the other, so the first places are mostly known together.
@@ -105,7 +105,7 @@ class Normalizer:
         done[handle] = result
         return result
 
-    def _why_nothing(self, handle: Handle) -> Conflict | None:
+    def why_nothing(self, handle: Handle) -> Conflict | None:
         """The conflict of a handle that nothing satisfies; None also if that is not clear yet."""
         if not handle:
             return None
@@ -116,7 +116,7 @@ class Normalizer:
             if len(handle) > 1:
                 never = next((place for place in handle if _is_never(place)), None)
                 if never is not None:
-                    return self._why_nothing(never.handle)
+                    return self.why_nothing(never.handle)
                 both = self._of_few_values(handle)
                 if both is not None:
                     return None if both.nodes else both.conflict
@@ -137,19 +137,19 @@ class Normalizer:
         """
         result = ANY
         for place in handle:
-            if not self._is_choice(place.handle):
+            if not self.is_choice(place.handle):
                 return None
             one = self._done[place.handle]
             if sum(len(getattr(node, "values", ())) for node in one.nodes) > _FEW_VALUES:
                 return None
-            result = algebra.intersect(result, one, place.pointer, self._budget)
+            result = algebra.intersect(result, one, place.pointer, self)
         return result
 
-    def _is_choice(self, handle: Handle) -> bool:
+    def is_choice(self, handle: Handle) -> bool:
         """Whether a handle allows but a few scalar values; False also if that is not clear yet."""
         known = self._done.get(handle)
         if known is None:
-            self._why_nothing(handle)
+            self.why_nothing(handle)
             known = self._done.get(handle)
         return known is not None and all(getattr(node, "values", None) is not None for node in known.nodes)
 
@@ -193,18 +193,18 @@ class Normalizer:
 
     def _conjunction(self, assertions: Assertions, location: Location, result: Normal = ANY) -> Normal:
         """What a schema allows of ``result``."""
-        pointer, budget = location.pointer, self._budget
+        pointer = location.pointer
         if assertions.const is not None:
-            result = algebra.intersect(result, value_nodes(assertions.const, location, "const"), pointer, budget)
+            result = algebra.intersect(result, value_nodes(assertions.const, location, "const"), pointer, self)
         if assertions.enum is not None:
-            result = algebra.intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, budget)
+            result = algebra.intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, self)
         base = typed_nodes(assertions, location, self._tracking, self._names)
         if base is not None:
-            result = algebra.intersect(result, base, pointer, budget)
+            result = algebra.intersect(result, base, pointer, self)
         if assertions.ref is not None:
-            result = algebra.intersect(result, self.normal(assertions.ref), pointer, budget)
+            result = algebra.intersect(result, self.normal(assertions.ref), pointer, self)
         if assertions.dynamic_ref is not None:
-            result = algebra.intersect(result, self.normal(assertions.dynamic_ref), pointer, budget)
+            result = algebra.intersect(result, self.normal(assertions.dynamic_ref), pointer, self)
         if assertions.all_of is not None:
             result = self._all_of(result, assertions.all_of, pointer)
         if assertions.any_of is not None:
@@ -227,7 +227,7 @@ class Normalizer:
         if len(branches) > _MANY_BRANCHES:
             middle = len(branches) // 2
             left = self._all_of(result, branches[:middle], pointer)
-            return algebra.intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self._budget)
+            return algebra.intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self)
         for branch in branches:
             result = self._inside(result, branch, pointer, self._tracking)
         return result
@@ -256,48 +256,48 @@ class Normalizer:
         if isinstance(place, Either):
             result = ANY
             for option in place.options:
-                result = algebra.intersect(result, self.normal(negate(option)), pointer, self._budget)
+                result = algebra.intersect(result, self.normal(negate(option)), pointer, self)
             return result
         if not isinstance(place, Location) or not isinstance(place.schema, dict):
-            return algebra.complement(self.normal(handle), pointer, self._budget)
+            return algebra.complement(self.normal(handle), pointer, self)
         return self._schema_negation(place)
 
     def _schema_negation(self, location: Location) -> Normal:
         """By De Morgan's laws, keyword by keyword: complements of alternatives that were multiplied out are larger."""
-        assertions, pointer, budget = read(location), location.pointer, self._budget
+        assertions, pointer = read(location), location.pointer
         if assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None:
-            return algebra.complement(self.normal(location.handle), pointer, budget)
+            return algebra.complement(self.normal(location.handle), pointer, self)
         parts: list[Normal] = []
         if assertions.const is not None:
-            parts.append(algebra.complement(value_nodes(assertions.const, location, "const"), pointer, budget))
+            parts.append(algebra.complement(value_nodes(assertions.const, location, "const"), pointer, self))
         if assertions.enum is not None:
-            parts.append(algebra.complement(value_nodes(assertions.enum, location, "enum"), pointer, budget))
+            parts.append(algebra.complement(value_nodes(assertions.enum, location, "enum"), pointer, self))
         base = typed_nodes(assertions, location, False, self._names)
         if base is not None:
-            parts.append(algebra.complement(base, pointer, budget))
+            parts.append(algebra.complement(base, pointer, self))
         all_of = (assertions.ref, assertions.dynamic_ref, *(assertions.all_of or ()))
         parts += [self.normal(negate(branch)) for branch in all_of if branch is not None]
         for branches in (assertions.any_of, assertions.one_of):
             if branches is not None:
                 none = ANY
                 for branch in branches:
-                    none = algebra.intersect(none, self.normal(negate(branch)), pointer, budget)
+                    none = algebra.intersect(none, self.normal(negate(branch)), pointer, self)
                 parts.append(none)
         for first, second in combinations(assertions.one_of or (), 2):
-            parts.append(algebra.intersect(self.normal(first), self.normal(second), pointer, budget))
+            parts.append(algebra.intersect(self.normal(first), self.normal(second), pointer, self))
         if assertions.excluded is not None:
             parts.append(self.normal(assertions.excluded))
         if assertions.condition is not None:
             holds, fails = self.normal(assertions.condition), self.normal(negate(assertions.condition))
-            parts.append(algebra.intersect(holds, self.normal(negate(assertions.then)), pointer, budget))
-            parts.append(algebra.intersect(fails, self.normal(negate(assertions.otherwise)), pointer, budget))
+            parts.append(algebra.intersect(holds, self.normal(negate(assertions.then)), pointer, self))
+            parts.append(algebra.intersect(fails, self.normal(negate(assertions.otherwise)), pointer, self))
         for name, consequence in assertions.dependencies:
             present = Normal((ObjectNode(pointer, {}, {name: pointer}),))
             if isinstance(consequence, dict):
-                otherwise = algebra.complement(Normal((ObjectNode(pointer, {}, consequence),)), pointer, budget)
+                otherwise = algebra.complement(Normal((ObjectNode(pointer, {}, consequence),)), pointer, self)
             else:
                 otherwise = self.normal(negate(consequence))
-            parts.append(algebra.intersect(present, otherwise, pointer, budget))
+            parts.append(algebra.intersect(present, otherwise, pointer, self))
         return algebra.merge(parts, "not", pointer)
 
     # -- branches --------------------------------------------------------------------------------
@@ -306,19 +306,19 @@ class Normalizer:
         if self._tracking:
             return self._any_of_tracking(result, branches, location)
         merged = algebra.merge([self.normal(branch) for branch in branches], "anyOf", location.pointer)
-        return algebra.intersect(result, merged, location.pointer, self._budget)
+        return algebra.intersect(result, merged, location.pointer, self)
 
     def _any_of_tracking(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
         """Every set of branches that can hold at once is an alternative: each evaluates something else."""
-        pointer, budget = location.pointer, self._budget
+        pointer = location.pointer
         taken, untaken = Normal(()), result
         for branch in branches:
             normal = self.normal(branch)
             taken = algebra.merge(
                 [
-                    algebra.intersect(taken, normal, pointer, budget),
+                    algebra.intersect(taken, normal, pointer, self),
                     self._minus(taken, branch, pointer),
-                    algebra.intersect(untaken, normal, pointer, budget),
+                    algebra.intersect(untaken, normal, pointer, self),
                 ],
                 "anyOf",
                 pointer,
@@ -328,10 +328,10 @@ class Normalizer:
 
     def _one_of(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
         """Each branch without all others, in what ``result`` allows."""
-        pointer, budget = location.pointer, self._budget
+        pointer = location.pointer
         if len(result.nodes) > len(ANY.nodes):
             # Each alternative would be taken from each.
-            return algebra.intersect(result, self._one_of(ANY, branches, location), pointer, budget)
+            return algebra.intersect(result, self._one_of(ANY, branches, location), pointer, self)
         alone: list[Normal] = []
         # What tells the branches apart may be required beside them only.
         inside = [self._inside(result, branch, pointer, False) for branch in branches]
@@ -345,7 +345,7 @@ class Normalizer:
                 holders.setdefault(value, []).append(index)
         unlisted = [index for index, values in enumerate(listed) if values is None]
         for index, branch in enumerate(branches):
-            rest = algebra.intersect(result, self.normal(branch), pointer, budget) if self._tracking else inside[index]
+            rest = algebra.intersect(result, self.normal(branch), pointer, self) if self._tracking else inside[index]
             if whole and rest.nodes:
                 other = next((one for one in whole.get(rest.nodes[0].kind, ()) if one != index), index)
                 rest = _without_kinds(rest, whole, branches[other])
@@ -380,7 +380,7 @@ class Normalizer:
                     finally:
                         del self._open[place]
             normal = self.normal(handle)
-        return algebra.intersect(result, normal, pointer, self._budget)
+        return algebra.intersect(result, normal, pointer, self)
 
     def _listed(self, branches: list[Normal]) -> list[frozenset[object] | None]:
         """For each branch its values, if it lists them; for objects, those of the property that tells kinds apart."""
@@ -392,7 +392,7 @@ class Normalizer:
                     counts.update(name for name in node.required if name in node.properties)
         for name, count in counts.most_common(_MAX_KINDS):
             if count > 1 and any(
-                name in node.required and self._is_choice(node.properties.get(name, ()))
+                name in node.required and self.is_choice(node.properties.get(name, ()))
                 for normal in branches
                 for node in normal.nodes[:1]
                 if isinstance(node, ObjectNode)
@@ -407,7 +407,7 @@ class Normalizer:
 
     def _few_values(self, handle: Handle) -> Normal | None:
         """The normal form of what allows but a few scalar values; None also if that is not clear yet."""
-        return self._done[handle] if self._is_choice(handle) else None
+        return self._done[handle] if self.is_choice(handle) else None
 
     def _minus(self, result: Normal, handle: Handle, pointer: str, inside: Normal | None = None) -> Normal:
         """What a handle does not allow is left; ``inside`` may be what it allows of a schema that ``result`` is in."""
@@ -418,14 +418,14 @@ class Normalizer:
             return self._untracked(negate(handle))
 
         allowed = self._untracked(handle) if inside is None else inside
-        return algebra.subtract(result, allowed, outside, pointer, handle[0].pointer, self._budget)
+        return algebra.subtract(result, allowed, outside, pointer, handle[0].pointer, self)
 
     def _if(self, result: Normal, condition: Handle, assertions: Assertions, location: Location) -> Normal:
-        pointer, budget = location.pointer, self._budget
-        holds = algebra.intersect(result, self.normal(condition), pointer, budget)
+        pointer = location.pointer
+        holds = algebra.intersect(result, self.normal(condition), pointer, self)
         fails = self._minus(result, condition, pointer)
-        holds = algebra.intersect(holds, self.normal(assertions.then), pointer, budget)
-        fails = algebra.intersect(fails, self.normal(assertions.otherwise), pointer, budget)
+        holds = algebra.intersect(holds, self.normal(assertions.then), pointer, self)
+        fails = algebra.intersect(fails, self.normal(assertions.otherwise), pointer, self)
         return algebra.merge([holds, fails], "if", pointer)
 
     def _depend_on_all(self, result: Normal, dependencies: tuple[Dependency, ...], location: Location) -> Normal:
@@ -446,8 +446,8 @@ class Normalizer:
             if not isinstance(node, ObjectNode):
                 out.append(node)
                 continue
-            for alternative in alternatives(node, kinds, self._why_nothing, pointer):
-                both = algebra.intersect(Normal((node,)), Normal((alternative,)), pointer, self._budget)
+            for alternative in alternatives(node, kinds, self.why_nothing, pointer):
+                both = algebra.intersect(Normal((node,)), Normal((alternative,)), pointer, self)
                 out += both.nodes
                 conflict = conflict or both.conflict
         return Normal(tuple(out), None if out else conflict)
@@ -472,11 +472,9 @@ class Normalizer:
                 continue
             one = Normal((node,))
             if name not in node.required:
-                out += algebra.intersect(one, absent, where, self._budget).nodes
-            if not member(node, name) or name in node.required or self._why_nothing(member(node, name)) is None:
-                there = algebra.intersect(
-                    algebra.intersect(one, present, where, self._budget), implied, where, self._budget
-                )
+                out += algebra.intersect(one, absent, where, self).nodes
+            if not member(node, name) or name in node.required or self.why_nothing(member(node, name)) is None:
+                there = algebra.intersect(algebra.intersect(one, present, where, self), implied, where, self)
                 out += there.nodes
                 conflict = conflict or _forced(name, node, there.conflict)
         return Normal(tuple(out), None if out else conflict)

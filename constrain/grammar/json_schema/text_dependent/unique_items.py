@@ -41,22 +41,32 @@ def can_be_different(node: ArrayNode, few: FewValues, begin: int, end: int, item
     A matching between items and values, by augmenting paths (Kuhn, 1955).  Items of plentiful values need none: those
     beyond the prefix, which are alike, are such.
     """
+    choices = {
+        index: few.of(element(node, index), MAX_SCARCE) for index in range(begin, min(end, len(node.prefix) + 1))
+    }
     taken: dict[Instance, int] = {}
+    return all(
+        _find_partner(index, choices, items, taken, set())
+        for index, values in choices.items()
+        if len(values) < MAX_SCARCE
+    )
 
-    def values(index: int) -> list[Instance]:
-        return few.of(element(node, index), MAX_SCARCE)
 
-    def find(index: int, tried: set[Instance]) -> bool:
-        for value in values(index):
-            if value not in items and value not in tried:
-                tried.add(value)
-                if value not in taken or find(taken[value], tried):
-                    taken[value] = index
-                    return True
-        return False
-
-    scarce = [index for index in range(begin, min(end, len(node.prefix) + 1)) if len(values(index)) < MAX_SCARCE]
-    return all(find(index, set()) for index in scarce)
+def _find_partner(
+    index: int,
+    choices: dict[int, list[Instance]],
+    items: Container[Instance],
+    taken: dict[Instance, int],
+    tried: set[Instance],
+) -> bool:
+    """Give an item a value, if need be that of another one, which gets another."""
+    for value in choices[index]:
+        if value not in items and value not in tried:
+            tried.add(value)
+            if value not in taken or _find_partner(taken[value], choices, items, taken, tried):
+                taken[value] = index
+                return True
+    return False
 
 
 class _Items(NamedTuple):
