@@ -103,7 +103,7 @@ LIFE_LENGTHS, life_lengths = _table("lengths of found strings", 2048, np.int32)
 """By expression: of one that was searched for and is ALIVE, how many bytes the string that was found has, or LONG."""
 EXPRESSION_HASHES, expression_hashes = _table("hash codes of expressions", 2048, np.int32)
 """By expression: the hash code that it is interned by.  All tables of codes and buckets are alike (hashing.py)."""
-EXPRESSION_BUCKETS, expression_buckets = _table("expression buckets", 8192, np.int32, hashes=EXPRESSION_HASHES)
+EXPRESSION_BUCKETS, expression_buckets = _table("expression buckets", 4096, np.int32, hashes=EXPRESSION_HASHES)
 CHILDREN, children = _table("parts of expressions", 2048, np.int32)
 """The parts of unions and intersections: expressions."""
 LITERAL_BYTES, literal_bytes = _table("literal bytes", 4096, np.uint8)
@@ -116,9 +116,9 @@ QUOTED_CUTS, quoted_cuts = _table("cuts of texts to be quoted", 0, np.uint8)
 """By place in QUOTED_BYTES: whether a piece begins there, or the text ends."""
 QUOTED_ORDER, quoted_order = _table("order of texts to be quoted", 0, np.int32)
 """The places where pieces begin, text by text, in the order of what the text is from there on."""
-DERIVATIVE_KEYS, derivative_keys = _table("derivative keys", 8192, np.int64)
+DERIVATIVE_KEYS, derivative_keys = _table("derivative keys", 2048, np.int64)
 """Map: ``(expression << 8 | byte) + 1``"""
-DERIVATIVE_VALUES, derivative_values = _table("derivative values", 8192, np.int32)
+DERIVATIVE_VALUES, derivative_values = _table("derivative values", 2048, np.int32)
 """... to the derivative, an expression."""
 DEAD_LENGTH_KEYS, dead_length_keys = _table("dead length keys", 64, np.int64)
 """Map: ``(a pattern << 31 | what a counter beside it counts) + 1``, both expressions"""
@@ -155,7 +155,7 @@ here; 1 if one can go on.
 LEXER_MEMBERS, lexer_members = _table("lexer state members", 8192, np.int32)
 """The members of lexer states, sorted: a lexeme and, behind it, what is left of it, an expression."""
 LEXER_STATE_HASHES, lexer_state_hashes = _table("lexer state hashes", 512, np.int32)
-LEXER_STATE_BUCKETS, lexer_state_buckets = _table("lexer state buckets", 4096, np.int32, hashes=LEXER_STATE_HASHES)
+LEXER_STATE_BUCKETS, lexer_state_buckets = _table("lexer state buckets", 1024, np.int32, hashes=LEXER_STATE_HASHES)
 LEXER_FIRST_BYTES, lexer_first_bytes = _table("lexer state first bytes", 512, np.int64, columns=4)
 """By lexer state: the bytes with which a member may go on, a set of 256 bits."""
 LEXER_TRANSITIONS, lexer_transitions = _table("lexer transitions", 32768, np.int32)
@@ -256,9 +256,9 @@ COMPLETION_MEMO, completion_memo = _table("completion memo", 1024, np.int32)
 """By completion of an Earley set: its place in COMPLETION_ITEMS, -1 if unknown, -2 if it is too large."""
 COMPLETION_ITEMS, completion_items = _table("completion items", 1024, np.int32)
 """What completions come to: how many items; whether the text may end; then the dot and the origin of each."""
-SCAN_KEYS, scan_keys = _table("scan keys", 1024, np.int64)
+SCAN_KEYS, scan_keys = _table("scan keys", 256, np.int64)
 """Map: ``Earley set << 32 | accept set``"""
-SCAN_VALUES, scan_values = _table("scan values", 1024, np.int32)
+SCAN_VALUES, scan_values = _table("scan values", 256, np.int32)
 """... to the Earley set behind the lexeme."""
 KERNEL_ITEMS, kernel_items = _table("kernel items", 1024, np.int64)
 """Scratch: the items of an Earley set under way, ``dot << 32 | origin``; of a core, ``symbol + END << 32 | place``."""
@@ -287,7 +287,7 @@ STATES, states = _table("states", 512, _record("offset count accepts"))
 CONFIGURATIONS, configurations = _table("configurations", 1024, _record("earley_set lexer_state"))
 """The configurations of states, sorted."""
 STATE_HASHES, state_hashes = _table("state hashes", 512, np.int32)
-STATE_BUCKETS, state_buckets = _table("state buckets", 4096, np.int32, hashes=STATE_HASHES)
+STATE_BUCKETS, state_buckets = _table("state buckets", 1024, np.int32, hashes=STATE_HASHES)
 TRANSITIONS, transitions = _table("state transitions", 32768, np.int32)
 """By state and byte class, ``state * classes + class``: the next state (0: dead); -1: unknown; ``-2 - state``: open."""
 STATE_MARKS, state_marks = _table("marks of lexemes that end", 512, np.uint8)

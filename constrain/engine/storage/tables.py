@@ -130,6 +130,9 @@ def _lay_out() -> tuple[list[int], list[int], int, int, int, int]:
     ends = []
     end = 0
     for part in (buckets, list(t.MAPS), rest, large):
+        if part is large:
+            # Each of these begins with a page, since little of it is used at first.
+            end = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
         for slot in part:
             offsets[slot] = end
             if part is large:
