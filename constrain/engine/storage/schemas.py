@@ -124,10 +124,10 @@ DEAD_LENGTH_KEYS, dead_length_keys = _table("dead length keys", 64, np.int64)
 """Map: ``(a pattern << 31 | what a counter beside it counts) + 1``, both expressions"""
 DEAD_LENGTHS, dead_lengths = _table("dead lengths", 64, np.int32)
 """... to the greatest bound of that counter with which there is no string, as far as known (automata/liveness.py)."""
-LIFE_HEAP, life_heap = _table("liveness search heap", 0, np.int64)
+LIFE_HEAP, life_heap = _table("liveness search heap", 128, np.int64)
 """Scratch: the heap, the places and the ways of a search for a string of an expression."""
-LIFE_PLACES, life_places = _table("liveness search places", 0, np.int32)
-LIFE_WAYS, life_ways = _table("liveness search records", 0, _WAY)
+LIFE_PLACES, life_places = _table("liveness search places", 2048, np.int32)
+LIFE_WAYS, life_ways = _table("liveness search records", 64, _WAY)
 SUBSUMED, subsumed = _table("counted parts", 64, np.int64)
 """Scratch: the counted parts of a union, ``what follows << 32 | place``."""
 WORK_STACK, work_stack = _table("work stack", 4096, np.int32)
@@ -148,13 +148,13 @@ LEXEMES, lexemes = _table("lexemes", 64, _record("expression is_nullable consume
 """By lexeme: its expression; 1 if that matches the empty string; 1 if it matches more, and with that its marks
 (automata/lexemes.py).
 """
-LEXER_STATES, lexer_states = _table("lexer states", 512, _record("offset count accept goes_on"))
+LEXER_STATES, lexer_states = _table("lexer states", 256, _record("offset count accept goes_on"))
 """By lexer state: its members, ``LEXER_MEMBERS[offset:][:2 * count]``; the accept set of the lexemes that can end
 here; 1 if one can go on.
 """
 LEXER_MEMBERS, lexer_members = _table("lexer state members", 8192, np.int32)
 """The members of lexer states, sorted: a lexeme and, behind it, what is left of it, an expression."""
-LEXER_STATE_HASHES, lexer_state_hashes = _table("lexer state hashes", 512, np.int32)
+LEXER_STATE_HASHES, lexer_state_hashes = _table("lexer state hashes", 256, np.int32)
 LEXER_STATE_BUCKETS, lexer_state_buckets = _table("lexer state buckets", 1024, np.int32, hashes=LEXER_STATE_HASHES)
 LEXER_FIRST_BYTES, lexer_first_bytes = _table("lexer state first bytes", 512, np.int64, columns=4)
 """By lexer state: the bytes with which a member may go on, a set of 256 bits."""
@@ -212,35 +212,35 @@ BRANCH_DOTS, branch_dots = _table("rules of branches", 64, np.int32)
 """The first dots of the productions of branches."""
 
 # Earley sets (parser/earley_sets.py).
-CORES, cores = _table("cores", 256, _record("offset count initial scans scan_count groups group_count"))
+CORES, cores = _table("cores", 64, _record("offset count initial scans scan_count groups group_count"))
 """By core: its dots, ``CORE_DOTS[offset:][:count]``; the lexer state of the lexemes that may begin; its places in
 CORE_SCANS and CORE_GROUPS, and how many there are.
 """
-CORE_DOTS, core_dots = _table("core dots", 1024, np.int32)
+CORE_DOTS, core_dots = _table("core dots", 256, np.int32)
 """The dots of cores, sorted."""
-CORE_KINDS, core_kinds = _table("core kinds", 256, np.uint8)
+CORE_KINDS, core_kinds = _table("core kinds", 64, np.uint8)
 """By core: the kinds of the branches in it, and the marks of lexemes that end where it begins (parser/cores.py)."""
-CORE_HASHES, core_hashes = _table("core hashes", 256, np.int32)
-CORE_BUCKETS, core_buckets = _table("core buckets", 512, np.int32, hashes=CORE_HASHES)
-CORE_SCANS, core_scans = _table("core scans", 1024, _record("lexeme dot source"))
+CORE_HASHES, core_hashes = _table("core hashes", 64, np.int32)
+CORE_BUCKETS, core_buckets = _table("core buckets", 256, np.int32, hashes=CORE_HASHES)
+CORE_SCANS, core_scans = _table("core scans", 128, _record("lexeme dot source"))
 """An item that waits for a lexeme: the dot behind the lexeme, and where the item comes from: the position of its dot
 in the core, or SELF.  In each core sorted downwards by lexeme.
 """
-CORE_GROUPS, core_groups = _table("core groups", 512, _record("symbol waits count"))
+CORE_GROUPS, core_groups = _table("core groups", 128, _record("symbol waits count"))
 """The items of a core that wait for a nonterminal (``symbol``): ``CORE_WAITS[waits:][:count]``.  Sorted by symbol."""
-CORE_WAITS, core_waits = _table("core waits", 512, _record("dot source"))
+CORE_WAITS, core_waits = _table("core waits", 256, _record("dot source"))
 """An item that waits: the dot behind the nonterminal, and its source as in CORE_SCANS."""
 PREDICTED, predicted = _table("prediction marks", 256, np.int32)
 """By nonterminal: the epoch in which it was last predicted."""
-EARLEY_SETS, earley_sets = _table("Earley sets", 128, _record("core offset count accepts completions"))
+EARLEY_SETS, earley_sets = _table("Earley sets", 64, _record("core offset count accepts completions"))
 """By Earley set: its core; its items, ``EARLEY_ITEMS[offset:][:count]``; 1 if the text may end; its places in the
 tables of completions, one for each group of the core, or -1.
 """
-EARLEY_ITEMS, earley_items = _table("Earley set items", 512, _record("dot origin"))
+EARLEY_ITEMS, earley_items = _table("Earley set items", 256, _record("dot origin"))
 """The kernel items of Earley sets, sorted: a dot, and the Earley set in which its production began."""
-EARLEY_SET_HASHES, earley_set_hashes = _table("hash codes of Earley sets", 128, np.int32)
+EARLEY_SET_HASHES, earley_set_hashes = _table("hash codes of Earley sets", 64, np.int32)
 EARLEY_SET_BUCKETS, earley_set_buckets = _table("Earley set buckets", 256, np.int32, hashes=EARLEY_SET_HASHES)
-ORIGIN_SETS_AT, origin_sets_at = _table("places of origin sets", 128, np.int32)
+ORIGIN_SETS_AT, origin_sets_at = _table("places of origin sets", 64, np.int32)
 """By Earley set: its first record in ORIGIN_SETS, -1 if it has none."""
 ORIGIN_SETS, origin_sets = _table(
     "origin sets", 0, _record("begin words first least greatest is_full items count", np.int64)
@@ -250,21 +250,21 @@ the word of the 64 lowest ones; the least and the greatest origin; whether all b
 this dot, ``EARLEY_ITEMS[items:][:count]``.
 """
 ORIGIN_WORDS, origin_words = _table("words of origin sets", 0, np.int64)
-COMPLETION_STAMPS, completion_stamps = _table("completion marks", 1024, np.int32)
+COMPLETION_STAMPS, completion_stamps = _table("completion marks", 256, np.int32)
 """By completion of an Earley set: the epoch in which it was last asked for."""
-COMPLETION_MEMO, completion_memo = _table("completion memo", 1024, np.int32)
+COMPLETION_MEMO, completion_memo = _table("completion memo", 256, np.int32)
 """By completion of an Earley set: its place in COMPLETION_ITEMS, -1 if unknown, -2 if it is too large."""
-COMPLETION_ITEMS, completion_items = _table("completion items", 1024, np.int32)
+COMPLETION_ITEMS, completion_items = _table("completion items", 256, np.int32)
 """What completions come to: how many items; whether the text may end; then the dot and the origin of each."""
 SCAN_KEYS, scan_keys = _table("scan keys", 256, np.int64)
 """Map: ``Earley set << 32 | accept set``"""
 SCAN_VALUES, scan_values = _table("scan values", 256, np.int32)
 """... to the Earley set behind the lexeme."""
-KERNEL_ITEMS, kernel_items = _table("kernel items", 1024, np.int64)
+KERNEL_ITEMS, kernel_items = _table("kernel items", 256, np.int64)
 """Scratch: the items of an Earley set under way, ``dot << 32 | origin``; of a core, ``symbol + END << 32 | place``."""
-KERNEL_SLOTS, kernel_slots = _table("kernel item slots", 2048, np.int32)
+KERNEL_SLOTS, kernel_slots = _table("kernel item slots", 512, np.int32)
 """Scratch of drop_repeated: by hash code, the item there."""
-KERNEL_PLACES, kernel_places = _table("kernel item places", 1024, np.int32)
+KERNEL_PLACES, kernel_places = _table("kernel item places", 256, np.int32)
 """Scratch of drop_repeated: by item, its place in KERNEL_SLOTS."""
 NEW_SETS, new_sets = _table("origin sets under way", 0, _record("dot begin low high full_from full_to", np.int64))
 """Scratch: origin sets of the Earley set under way: the dot, or behind all dots the rule that ended with these origins;
@@ -274,7 +274,7 @@ behind the last; origins between which all are in it.
 NEW_WORDS, new_words = _table("words of origin sets under way", 0, np.int64)
 SET_OF_DOT, set_of_dot = _table("origin sets under way, by dot", 0, np.int32)
 """Scratch: by dot, and behind the dots by rule, its place in NEW_SETS."""
-WORK_LIST, work_list = _table("completion work list", 256, np.int64)
+WORK_LIST, work_list = _table("completion work list", 128, np.int64)
 """Scratch: completions that are asked for, (origin, group, completion); in a core, nonterminals to be predicted."""
 UNMADE_BRANCHES, unmade_branches = _table("branches without rules", 64, np.int32)
 """The branches without rules that a kernel came upon."""
@@ -282,25 +282,25 @@ OPEN_NODES, open_nodes = _table("trie nodes at open states", 64, np.int32)
 """The trie nodes at which a mask depends on the text."""
 
 # Recognizer states (parser/configurations.py).
-STATES, states = _table("states", 512, _record("offset count accepts"))
+STATES, states = _table("states", 256, _record("offset count accepts"))
 """By state: its configurations, ``CONFIGURATIONS[offset:][:count]``; 1 if the text may end."""
-CONFIGURATIONS, configurations = _table("configurations", 1024, _record("earley_set lexer_state"))
+CONFIGURATIONS, configurations = _table("configurations", 256, _record("earley_set lexer_state"))
 """The configurations of states, sorted."""
-STATE_HASHES, state_hashes = _table("state hashes", 512, np.int32)
+STATE_HASHES, state_hashes = _table("state hashes", 256, np.int32)
 STATE_BUCKETS, state_buckets = _table("state buckets", 1024, np.int32, hashes=STATE_HASHES)
 TRANSITIONS, transitions = _table("state transitions", 32768, np.int32)
 """By state and byte class, ``state * classes + class``: the next state (0: dead); -1: unknown; ``-2 - state``: open."""
-STATE_MARKS, state_marks = _table("marks of lexemes that end", 512, np.uint8)
+STATE_MARKS, state_marks = _table("marks of lexemes that end", 256, np.uint8)
 """By state: the marks of lexemes that end there."""
 STATE_WORK, state_work = _table("configurations under way", 64, np.int64)
 """Scratch: configurations under way, ``Earley set << 32 | lexer state``; ends of lexemes with an accept set instead."""
 
 # Masks (masks/state_masks.py).
-LEXER_MASKS, lexer_masks = _table("lexer masks", 512, _record("dense tokens token_count boundaries boundary_count"))
+LEXER_MASKS, lexer_masks = _table("lexer masks", 256, _record("dense tokens token_count boundaries boundary_count"))
 BOUNDARIES, boundaries = _table("boundaries", 1024, _record("node accept"))
 CLOSURE_BYTES, closure_bytes = _table("bytes looked for in closures", 64, np.int32)
 CLOSURE_NODES, closure_nodes = _table("trie nodes with a byte in a closure", 4096, np.int32)
-STATE_MASKS, state_masks = _table("state masks", 512, _record("dense tokens token_count inside inside_count"))
+STATE_MASKS, state_masks = _table("state masks", 256, _record("dense tokens token_count inside inside_count"))
 TOKEN_LISTS, token_lists = _table("token lists", 16384, np.int32)
 DENSE_MASKS, dense_masks = _table("dense masks", 0, np.int32)
 SCRATCH_MASK, scratch_mask = _table("scratch mask", 0, np.int32)

@@ -114,47 +114,55 @@ def _untouched_bytes(ctx, touched, sizes):  # type: ignore[no-untyped-def]
     return untouched
 
 
-def _lay_out() -> tuple[list[int], list[int], int, int, int, int]:
+def _lay_out() -> tuple[list[int], list[int], list[int], int, int, int, int]:
     """Where each table begins in the one buffer that a new Tables allocates.
 
-    Returns the offsets in bytes, the elements that there are addresses for, the end of the part to fill with -1, the
-    end of the part to fill with 0, the end of the tables without more room than they need at first, and the size.
+    Returns the offsets in bytes, those of the room that a table gets when it grows, the elements that there are
+    addresses for, the end of the part to fill with -1, the end of the part to fill with 0, the end of the tables that
+    are small at first, and the size.
     """
     buckets = [slot for slot, spec in enumerate(t.SPECS) if spec[2] >= 0]
     hashed = {*buckets, *t.MAPS, *t.MAP_VALUES}
-    large = [slot for slot in range(t.N_SLOTS) if slot not in hashed and _initial_bytes(slot) >= _ROOMY_BYTES]
+    large = [slot for slot in range(t.N_SLOTS) if slot not in hashed and _initial_bytes(slot) >= _LARGE_AT_FIRST]
     large += _LEAST_ROOM
     rest = [slot for slot in range(t.N_SLOTS) if slot not in buckets and slot not in t.MAPS and slot not in large]
+    roomy = [slot for slot in rest if slot not in hashed and _initial_bytes(slot) >= _ROOMY_AT_FIRST]
     offsets = [0] * t.N_SLOTS
     most = [capacity for _, capacity, _ in t.SPECS]
     ends = []
     end = 0
-    for part in (buckets, list(t.MAPS), rest, large):
-        if part is large:
-            # Each of these begins with a page, since little of it is used at first.
-            end = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
-        for slot in part:
+    # Small ones side by side, so that a small grammar touches few pages.
+    for slots in (buckets, list(t.MAPS), rest):
+        for slot in slots:
             offsets[slot] = end
-            if part is large:
-                most[slot] = max(_ROOM * t.SPECS[slot][1], _LEAST_ROOM.get(slot, 0))
-            end += -(-most[slot] * _ITEM_BYTES[slot] // 64) * 64
+            end += -(-_initial_bytes(slot) // 64) * 64
         ends.append(end)
-    return offsets, most, ends[0], ends[1], ends[2], end
+    rooms = offsets.copy()
+    for slot in (*large, *roomy):
+        end = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
+        rooms[slot] = end
+        most[slot] = max(_ROOM * most[slot], _LEAST_ROOM.get(slot, 0))
+        end += most[slot] * _ITEM_BYTES[slot]
+    for slot in large:
+        offsets[slot] = rooms[slot]
+    minus_one_end, zero_end, small_end = ends
+    return offsets, rooms, most, minus_one_end, zero_end, small_end, -(-end // 64) * 64
 
 
 def _initial_bytes(slot: int) -> int:
     return int(t.SPECS[slot][1] * _ITEM_BYTES[slot])
 
 
-# A table of this size, at first, has addresses to become so many times as large without moving.
-_ROOMY_BYTES, _ROOM = 1 << 11, 16
+# A table that begins with so many bytes has addresses to become so many times as large: it is there from the beginning
+# if it is large, and moves there when it grows if it is not.
+_LARGE_AT_FIRST, _ROOMY_AT_FIRST, _ROOM = 1 << 12, 1 << 9, 16
 
 
 # Tables that are as large as the vocabulary, or its tokens; these are elements.
 _LEAST_ROOM = {t.DENSE_MASKS: 1 << 18, t.SCRATCH_MASK: 1 << 14, t.WALK_STACK: 1 << 10, t.WIDE_STACK: 1 << 10}
 
 
-_OFFSETS, _MOST, _MINUS_ONE_END, _ZERO_END, _DENSE_END, _BUFFER_BYTES = _lay_out()
+_OFFSETS, _ROOMS, _MOST, _MINUS_ONE_END, _ZERO_END, _SMALL_END, _BUFFER_BYTES = _lay_out()
 
 
 _INITIAL_BYTES = sum(map(_initial_bytes, range(t.N_SLOTS)))
@@ -229,7 +237,7 @@ def _take_buffer() -> np.ndarray[Any, Any]:
         return _spare_buffers.pop()
     except IndexError:
         buffer = _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
-        _advise(buffer, _POPULATE_WRITE, 0, _DENSE_END)
+        _advise(buffer, _POPULATE_WRITE, 0, _SMALL_END)
         return buffer
 
 
@@ -290,6 +298,7 @@ def beginning(capacities: tuple[tuple[int, int], ...] = (), header: tuple[tuple[
         if capacity > _MOST[slot]:
             larger.append((slot, capacity))
         elif capacity > least:
+            context[HEADER + 3 * slot] = _ROOMS[slot]
             context[HEADER + 3 * slot + 1] = capacity
             nbytes += (capacity - least) * _ITEM_BYTES[slot]
     for place, number in header:
@@ -338,8 +347,9 @@ class Tables:
         self.limit_bytes = limit_bytes
         self._without = without
         # One buffer for all, since fifty allocations take longer than compiling a small grammar.
-        # A table that grows moves out of it.
+        # A table that grows beyond its room moves out of it.
         self._buffer = _take_buffer()
+        self._buffer_address = array_address(self._buffer)
         self._moved: dict[int, np.ndarray[Any, Any]] = {}
         self._reserves: dict[int, np.ndarray[Any, Any]] = {}
         # How many elements of tables that were emptied have been written to.
@@ -388,9 +398,15 @@ class Tables:
         self.ctx[place + 1] = array.shape[0] // t.NUMBERS_IN[slot]
 
     def _resize(self, slot: int, capacity: int) -> None:
-        """Let a table that is where it was at first have more or fewer of the addresses behind it."""
+        """Let a table in the buffer have more or fewer of the addresses there."""
+        old = self._numbers(slot)
         self.nbytes += (capacity - self.capacity(slot)) * _ITEM_BYTES[slot]
         self.ctx[HEADER + 3 * slot + 1] = capacity
+        if capacity > t.SPECS[slot][1]:
+            address = self._buffer_address + _ROOMS[slot]
+            if self.ctx[HEADER + 3 * slot] != address:
+                self.ctx[HEADER + 3 * slot] = address
+                self._numbers(slot)[: len(old)] = old
 
     def capacity(self, slot: int) -> int:
         """How many elements a table has room for."""
@@ -409,7 +425,7 @@ class Tables:
         moved = self._moved.get(slot)
         if moved is not None:
             return moved
-        offset = _OFFSETS[slot]
+        offset = int(self.ctx[HEADER + 3 * slot]) - self._buffer_address
         return self._buffer[offset : offset + self.capacity(slot) * _ITEM_BYTES[slot]].view(t.SPECS[slot][0])
 
     def get(self, slot: int) -> np.ndarray[Any, Any]:
@@ -563,10 +579,11 @@ class Tables:
         dtype, _, hashes = t.SPECS[slot]
         hashed = hashes >= 0 or slot in t.MAPS
         capacity = self.capacity(slot)
+        size = max(wanted, 2 * capacity, 64)
         if hashed:
-            size, most = _round_up(max(wanted, 2 * capacity)), 1 << (MOST_ELEMENTS.bit_length() - 1)
+            size, most = _round_up(size), 1 << (MOST_ELEMENTS.bit_length() - 1)
         else:
-            size, most = max(wanted, 2 * capacity, 16), MOST_ELEMENTS
+            most = MOST_ELEMENTS
         if size > most:
             size = most
             if wanted > most or capacity >= most:
