@@ -317,7 +317,7 @@ def output(tokens: int, depth: int) -> None:
                 ]
 
     table(
-        "text | to token | mask + accept, us | mean, us | slowest, ms | rows | states | tables, MB",
+        "text | to token | mask + accept, us | mean, us | slowest, ms | Earley sets | states | tables, MB",
         rows(),
     )
 
