@@ -353,8 +353,8 @@ def nesting() -> None:
                 ]
 
     table(
-        "nesting | levels | a token down, mean us | up, mean us | down, median us | up, median us | slowest, ms | rows "
-        "| tables, MB",
+        "nesting | levels | a token down, mean us | up, mean us | down, median us | up, median us | slowest, ms "
+        "| Earley sets | tables, MB",
         rows(),
     )
 
