@@ -312,8 +312,9 @@ def generate(
         if name in options:
             raise ConstrainError(f"{name} cannot be given to this generate(): use ConstrainLogitsProcessor instead")
     if not hasattr(model, "generate"):
+        given = type(model).__name__
         raise ConstrainError(
-            f"model must be a transformers model, not {type(model).__name__}: AutoModelForCausalLM.from_pretrained(path)"
+            f"model must be a transformers model, not {given}: AutoModelForCausalLM.from_pretrained(path)"
         )
     messages = [] if isinstance(prompt, str) else list(prompt)
     if not all(isinstance(message, Mapping) for message in messages):
