@@ -414,14 +414,14 @@ def _search(
     for beam in found[:count]:
         write(beam.text + "\n")
         about = {"tokens": len(beam.token_ids), "log_probability": beam.log_probability, "score": beam.score}
+        tokens = f"{len(beam.token_ids)} token" + "s" * (len(beam.token_ids) != 1)
         if json_stats:
             click.echo(json.dumps({"backend": backend.name, **about, "finish_reason": beam.finish_reason}), err=True)
         else:
-            tokens = f"{len(beam.token_ids)} token" + "s" * (len(beam.token_ids) != 1)
             said = f"{tokens}, log-probability {beam.log_probability:.4f}, score {beam.score:.4f}"
             click.echo(f"constrain: {said}", err=True)
         if compiled is not None and beam.finish_reason == "length":
-            raise Stop(Exit.LENGTH, f"the text is not complete: it is cut after {about['tokens']} tokens")
+            raise Stop(Exit.LENGTH, f"the text is not complete: it is cut after {tokens}")
 
 
 def _start(

@@ -85,6 +85,10 @@ def test_windows_that_do_not_fit():
         window_of(BackendOptions(**SLIDING, protected_prefix=4, eviction_window=7), 10)
     with pytest.raises(ConstrainError, match="do not fit"):
         window_of(BackendOptions(**SLIDING, protected_prefix=9), 10)
+    with pytest.raises(
+        ConstrainError, match="has room for 20 tokens; with a protected prefix of 30 at least 32 are needed"
+    ):
+        window_of(BackendOptions(**SLIDING, protected_prefix=30, max_kv_size=20), 100)
     with pytest.raises(ConstrainError, match="needs an eviction_window"):
         window_of(BackendOptions(**SLIDING), None)
 
