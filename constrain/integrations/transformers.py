@@ -316,6 +316,8 @@ def generate(
         raise ConstrainError(
             f"model must be a transformers model, not {given}: AutoModelForCausalLM.from_pretrained(path)"
         )
+    if prompt is None:
+        raise ConstrainError("prompt must be a text or a chat's messages, not None")
     messages = [] if isinstance(prompt, str) else list(prompt)
     if not all(isinstance(message, Mapping) for message in messages):
         raise ConstrainError("prompt must be a text or a chat's messages; for several use ConstrainLogitsProcessor")
@@ -373,6 +375,8 @@ def _reader(output: Any) -> tuple[Grammar, Callable[[str], Any]]:
         return output, str
     if isinstance(output, (dict, bool)):
         return Grammar.from_json_schema(output), json.loads
+    if isinstance(output, (str, CompiledGrammar)):
+        raise ConstrainError(f"output must be a type, a JSON Schema or a Grammar, not {type(output).__name__}")
     # Pydantic reads no integer from 1e30, nor from 12.0 where it is strict.
     grammar = Grammar.from_pydantic(output, numbers="plain")
     # It is there, or the line before would have failed.

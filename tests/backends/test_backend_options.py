@@ -151,6 +151,13 @@ def test_something_that_is_no_function():
         CallableBackend(3, MockTokenizer())
 
 
+def test_a_function_beside_a_tokenizer_of_another_library():
+    tokenizers = pytest.importorskip("tokenizers", reason="the extra 'tokenizers' is not installed")
+    loaded = tokenizers.Tokenizer(tokenizers.models.WordLevel({"yes": 0, "no": 1, "</s>": 2}, unk_token="</s>"))
+    backend = CallableBackend(lambda ids: [0.0, 1.0, 2.0], loaded)
+    assert (backend.vocab_size, backend.tokenizer.token_to_id("no")) == (3, 1)
+
+
 def test_names_of_the_package():
     import constrain.backends as package
 

@@ -412,6 +412,14 @@ def test_one_line_says_what_it_lacks(model, loaded):
         generate(loaded, "?", Grammar.from_regex("[bcd]{30}"), max_new_tokens=20)
     with pytest.raises(ConstrainError, match="a text or a chat's messages; for several use"):
         generate(loaded, ["one", "two"], int)
+    with pytest.raises(ConstrainError, match="prompt must be a text or a chat's messages, not None"):
+        generate(loaded, None, int)
+    with pytest.raises(ConstrainError, match="output must be a type, a JSON Schema or a Grammar, not str"):
+        generate(loaded, "?", "[a-z]+")
+    with pytest.raises(ConstrainError, match="output must be a type, a JSON Schema or a Grammar, not CompiledGrammar"):
+        generate(
+            loaded, "?", GrammarCompiler(Vocabulary([b"a", b""], eos_ids=[1])).compile(Grammar.from_choices(["a"]))
+        )
     with pytest.raises(ConstrainError, match=r"model must be a transformers model, not str: AutoModel"):
         generate("path/to/model", "A", int)
     with pytest.raises(ConstrainError, match="max_new_tokens must be an integer, not str '9'"):
