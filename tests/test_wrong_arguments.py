@@ -57,6 +57,10 @@ MASK = constrain.allocate_token_bitmask(1, BYTES.size)
         (lambda: COMPILED.recognizer().pop_bytes("a"), "the count of bytes must be an integer, not str 'a'"),
         (lambda: Vocabulary(None), "tokens must be a list of bytes, not NoneType"),
         (lambda: GrammarCompiler(BYTES, cache_limit_bytes="1GB"), "cache_limit_bytes must be a number, not str '1GB'"),
+        (
+            lambda: generate(load_backend(), "path/to/it", COMPILED, prompt="a"),
+            "or has encode(text).ids, which str has not",
+        ),
         (lambda: load_backend(3), "the path of a model must be a str or a path, not int"),
         (lambda: load_backend(options={"kv_type": "q8"}), "options must be a BackendOptions, not dict"),
         (lambda: parse(None, "qwen3"), "the text of a turn must be a str, not NoneType"),
