@@ -317,7 +317,7 @@ def output(tokens: int, depth: int) -> None:
                 ]
 
     table(
-        "text | to token | mask + accept, us | mean, us | slowest, ms | rows | states | tables, MB",
+        "text | to token | mask + accept, us | mean, us | slowest, ms | Earley sets | states | tables, MB",
         rows(),
     )
 
@@ -353,8 +353,8 @@ def nesting() -> None:
                 ]
 
     table(
-        "nesting | levels | a token down, mean us | up, mean us | down, median us | up, median us | slowest, ms | rows "
-        "| tables, MB",
+        "nesting | levels | a token down, mean us | up, mean us | down, median us | up, median us | slowest, ms "
+        "| Earley sets | tables, MB",
         rows(),
     )
 

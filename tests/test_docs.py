@@ -124,3 +124,29 @@ def test_links_between_pages_lead_somewhere() -> None:
         prose = re.sub(r"`[^`]*`", "", _BLOCK.sub("", page.read_text()))
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
             assert (page.parent / target).exists(), f"{name(page)}: {target}"
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as Python-Markdown makes it."""
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", words).strip().lower())
+
+
+def anchors(page: Path) -> set[str]:
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", _BLOCK.sub("", page.read_text()), re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "bench" / "README.md"], ids=name)
+def test_links_lead_to_a_heading(page: Path) -> None:
+    prose = re.sub(r"`[^`]*`", "", _BLOCK.sub("", page.read_text()))
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", prose)
+    assert not [
+        f"{path}#{anchor}" for path, anchor in links if anchor not in anchors((page.parent / path) if path else page)
+    ]
+
+
+def test_what_an_anchor_is() -> None:
+    assert slug("Lexer masks (`masks/lexer_masks.py`)") == "lexer-masks-maskslexer_maskspy"
+    assert slug("JSON Schema: `pattern`") == "json-schema-pattern"
+    assert "tools" in anchors(ROOT / "docs" / "tools.md")
+    assert "tool" not in anchors(ROOT / "docs" / "tools.md")

@@ -17,6 +17,8 @@ from constrain import Grammar, GrammarCompiler, Matcher, Vocabulary
 from constrain.backends import load_backend
 from constrain.demo import load
 from constrain.generation import beam_search, generate, generate_batch
+from constrain.tokenizers import DecodeStream, OffsetDecodeStream, StopSequenceDecoder
+from constrain.tools import TurnParser, parse
 
 COMPILED = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes", "no"]))
 MASK = constrain.allocate_token_bitmask(1, BYTES.size)
@@ -55,7 +57,17 @@ MASK = constrain.allocate_token_bitmask(1, BYTES.size)
         (lambda: COMPILED.recognizer().pop_bytes("a"), "the count of bytes must be an integer, not str 'a'"),
         (lambda: Vocabulary(None), "tokens must be a list of bytes, not NoneType"),
         (lambda: GrammarCompiler(BYTES, cache_limit_bytes="1GB"), "cache_limit_bytes must be a number, not str '1GB'"),
+        (
+            lambda: generate(load_backend(), "path/to/it", COMPILED, prompt="a"),
+            "or has encode(text).ids, which str has not",
+        ),
         (lambda: load_backend(3), "the path of a model must be a str or a path, not int"),
+        (lambda: load_backend(options={"kv_type": "q8"}), "options must be a BackendOptions, not dict"),
+        (lambda: parse(None, "qwen3"), "the text of a turn must be a str, not NoneType"),
+        (lambda: TurnParser("qwen3").feed(b"x"), "the text of a turn must be a str, not bytes"),
+        (lambda: DecodeStream(None), "a stream needs a tokenizer of constrain.load_tokenizer, not None"),
+        (lambda: OffsetDecodeStream("a"), "a stream needs a tokenizer of constrain.load_tokenizer, not str 'a'"),
+        (lambda: StopSequenceDecoder(None), "a stream needs a tokenizer of constrain.load_tokenizer, not None"),
         (lambda: Grammar.from_lark(pathlib.Path("json.lark")), "of a file, path.read_text()"),
         (lambda: Grammar.from_regex(re.compile("a", re.IGNORECASE)), "of a compiled one, its .pattern"),
     ],
@@ -152,3 +164,16 @@ def test_only_some_tools_are_allowed_as_requests_have_it(inner: bool, mode: str)
     refs[0]["function"] = flat[0]["name"] = "none"  # type: ignore[assignment]
     with pytest.raises(constrain.ConstrainError, match="tool_choice"):
         Grammar.from_tools(tools, style="qwen3", tool_choice=choice)
+
+
+@pytest.mark.parametrize(
+    "choices", [{"yes": 1, "no": 2}, {"yes": 1, "no": 2}.keys(), frozenset({"yes", "no"}), iter(["yes", "no"])]
+)
+def test_choices_of_any_kind_can_be_written(choices: Any) -> None:
+    again = constrain.CompiledGrammar.from_bytes(
+        GrammarCompiler(BYTES).compile(Grammar.from_choices(choices)).to_bytes(), BYTES
+    )
+    for text in (b"yes", b"no"):
+        matcher = Matcher(again)
+        assert matcher.accept_bytes(text)
+        assert matcher.is_accepting()

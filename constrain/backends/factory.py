@@ -71,6 +71,8 @@ def load_backend(
         With the path: what is there cannot be read, what it needs is not installed, or the backend has not what an
         option asks for.
     """
+    if options is not None and not isinstance(options, BackendOptions):
+        raise ConstrainError(f"options must be a BackendOptions, not {type(options).__name__}")
     chosen = choose_backend(path, name)
     if chosen == "demo":
         from constrain.backends.demo import DemoBackend

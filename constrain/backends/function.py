@@ -10,6 +10,7 @@ import numpy as np
 from constrain.backends.base import Backend
 from constrain.backends.options import BackendOptions, refuse
 from constrain.errors import ConstrainError
+from constrain.tokenizers import load_tokenizer
 from constrain.tokenizers.base import Tokenizer
 
 
@@ -21,7 +22,7 @@ class CallableBackend(Backend):
     function : callable
         From a list of token ids to float[n], anything that numpy can read.  It gets everything so far, and keeps
         what it likes of earlier calls.
-    tokenizer : Tokenizer
+    tokenizer : Tokenizer, or one of another library
     options : BackendOptions, optional
         Only ``max_seq_len``.
 
@@ -35,14 +36,14 @@ class CallableBackend(Backend):
     name = "callable"
 
     def __init__(
-        self, function: Callable[[list[int]], Any], tokenizer: Tokenizer, options: BackendOptions | None = None
+        self, function: Callable[[list[int]], Any], tokenizer: Tokenizer | Any, options: BackendOptions | None = None
     ) -> None:
         options = options or BackendOptions()
         refuse(self.name, options, ("max_seq_len",))
         if not callable(function):
             raise ConstrainError(f"a function is needed, not {type(function).__name__}")
-        self.tokenizer = tokenizer
-        self.vocab_size = tokenizer.vocab_size
+        self.tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else load_tokenizer(tokenizer)
+        self.vocab_size = self.tokenizer.vocab_size
         self.max_seq_len = options.max_seq_len
         self._function = function
 

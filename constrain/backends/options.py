@@ -110,5 +110,6 @@ def refuse(backend: str, options: BackendOptions, able: Sequence[str] = ()) -> N
     """
     for name, default in (("kv_type", None), ("max_seq_len", None), ("eviction_policy", "none")):
         if name not in able and getattr(options, name) != default:
-            others = " and ".join(_ABLE[name])
+            *most, last = _ABLE[name]
+            others = f"{', '.join(most)} and {last}" if most else last
             raise ConstrainError(f"the {backend} backend has no {name}; {others} have")

@@ -44,7 +44,7 @@ class TransformersBackend(Backend):
     ----------
     model : transformers.PreTrainedModel
         A causal language model; it runs where it is, on a CPU or a GPU.
-    tokenizer : Tokenizer
+    tokenizer : Tokenizer, or one of transformers
     options : BackendOptions, optional
         ``kv_type``: "f32" and "f16" are kept in that type, whatever the model computes in; "q8" and "q4" are
         transformers' ``QuantizedCache``, which needs ``optimum-quanto`` or ``hqq``.  ``max_seq_len``: the model's own
@@ -59,8 +59,12 @@ class TransformersBackend(Backend):
 
     name = "transformers"
 
-    def __init__(self, model: Any, tokenizer: Tokenizer, options: BackendOptions | None = None) -> None:
+    def __init__(self, model: Any, tokenizer: Tokenizer | Any, options: BackendOptions | None = None) -> None:
         torch: Any = import_module("torch")
+        if not isinstance(model, torch.nn.Module):
+            raise ConstrainError(f"model must be a transformers model, not {type(model).__name__}: load_backend(path)")
+        if not isinstance(tokenizer, Tokenizer):
+            tokenizer = load_tokenizer(tokenizer)
         options = options or BackendOptions()
         self._torch = torch
         self._model = model.eval()

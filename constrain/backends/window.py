@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from constrain.backends.options import BackendOptions
 from constrain.errors import ConstrainError
 
+_LEAST = 2
+"""Tokens of a window: half of it is forgotten at once."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -51,13 +54,19 @@ def window_of(options: BackendOptions, limit: int | None, bytes_per_token: float
     most = options.most_tokens(bytes_per_token)
     if most is not None:
         size = most - options.protected_prefix
+        if size < _LEAST:
+            prefix = options.protected_prefix
+            raise ConstrainError(
+                f"max_kv_size has room for {most} tokens; with a protected prefix of {prefix} at least"
+                f" {prefix + _LEAST} are needed"
+            )
     if size is None:
         if limit is None:
             raise ConstrainError(
                 "eviction_policy 'sliding' needs an eviction_window, as the model has no limit of its own"
             )
         size = limit - options.protected_prefix
-    if size < 2 or (limit is not None and options.protected_prefix + size > limit):
+    if size < _LEAST or (limit is not None and options.protected_prefix + size > limit):
         raise ConstrainError(
             f"a protected prefix of {options.protected_prefix} tokens and a window of {size} do not fit into a context"
             f" of {limit} tokens"

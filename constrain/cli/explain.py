@@ -48,7 +48,7 @@ _TITLE_SHOWN = 40
     section="Output",
     metavar="FILE",
     type=FILE,
-    help="Write a page to click through, which needs nothing but a browser.",
+    help="Write a page to click through, which needs nothing but a browser ('-': to stdout).",
 )
 @option(
     "--limit",
@@ -101,7 +101,7 @@ def explain(
             err=True,
         )
     if html is None:
-        _show(trace)
+        _show(trace, with_model=tokens.model is not None)
     else:
         from constrain.explain.page import Source, page
 
@@ -116,8 +116,12 @@ def explain(
             rules_name=names.get(kind, "rules"),
             source=Source(grammar_source.name, grammar_source.text, is_schema=kind == "schema"),
         )
-        write_whole(html, content.encode())
-        click.echo(f"constrain: {source} is {_verdict(trace, data)}; the page is {html}", err=True)
+        if html == "-":
+            write(content)
+        else:
+            write_whole(html, content.encode())
+        where = "" if html == "-" else f"; the page is {html}"
+        click.echo(f"constrain: {source} is {_verdict(trace, data)}{where}", err=True)
     if trace.refused or not (trace.valid or trace.unread):
         raise Stop(Exit.INPUT)
 
@@ -142,25 +146,31 @@ def _verdict(trace: Trace, data: bytes) -> str:
     return "not shown to its end" if trace.unread else "incomplete: it ends before it is valid"
 
 
-def _show(trace: Trace) -> None:
+def _show(trace: Trace, *, with_model: bool) -> None:
     from constrain.grammar.words import quote
 
-    write(f"{'token':<{_PIECE_SHOWN + 2}} {'id':>7} {'allowed':>8} {'mask us':>9}          expected\n")
+    def likely(share: str) -> str:
+        return f" {share:>8}" if with_model else ""
+
+    write(
+        f"{'token':<{_PIECE_SHOWN + 2}} {'id':>7} {'allowed':>8} {'mask us':>9}{likely('likely')}          expected\n"
+    )
     for step in trace.steps:
         piece = quote(step.data)
         piece = piece if len(piece) <= _PIECE_SHOWN else piece[: _PIECE_SHOWN - 3] + "..."
         choice = "forced" if step.forced else "" if step.accepted else "refused"
         colour = "blue" if step.forced else "red"
         before = step.before
+        share = "" if step.probability is None else f"{100 * step.probability:.2f} %"
         write(
-            f"{piece:<{_PIECE_SHOWN + 2}} {step.token:>7} {before.allowed:>8,} {1e6 * before.mask_seconds:>9,.1f} "
-            f"{paint(f'{choice:<8}', fg=colour)} {_cut(before.expected)}\n"
+            f"{piece:<{_PIECE_SHOWN + 2}} {step.token:>7} {before.allowed:>8,} {1e6 * before.mask_seconds:>9,.1f}"
+            f"{likely(share)} {paint(f'{choice:<8}', fg=colour)} {_cut(before.expected)}\n"
         )
     assert trace.end is not None
     end = "(stopped here)" if trace.refused else "(more)" if trace.unread else "(end)"
     write(
-        f"{end:<{_PIECE_SHOWN + 2}} {'':>7} {trace.end.allowed:>8,} {1e6 * trace.end.mask_seconds:>9,.1f} "
-        f"{'':<8} {_cut(trace.end.expected)}\n"
+        f"{end:<{_PIECE_SHOWN + 2}} {'':>7} {trace.end.allowed:>8,} {1e6 * trace.end.mask_seconds:>9,.1f}"
+        f"{likely('')} {'':<8} {_cut(trace.end.expected)}\n"
     )
 
 

@@ -34,6 +34,7 @@ from constrain.cli.sampling_options import (
     FURTHER_SAMPLERS,
     SAMPLING,
     USUAL,
+    check_sampling,
     further_sampling_options,
     make_sampler,
     usual_sampling_options,
@@ -200,8 +201,10 @@ def generate(
     prompt = _prompt(settings["prompt"], settings["prompt_file"], stop)
     sampling = {name: settings[name] for name in USUAL}
     memory = ("kv_type", "max_seq_len", "eviction_policy", "eviction_window", "protected_prefix")
-    _check_beams(settings["beams"], count)
+    said = _options_that_were_said()
+    _check_beams(settings["beams"], count, said)
     try:
+        check_sampling(said, settings)
         check_options(seed=seed, **sampling)
         options = BackendOptions(**{name: settings[name] for name in memory}, **_kv_size(settings["max_kv_size"]))
         chosen = choose_backend(model, backend) if model is None or backend != "auto" else backend
@@ -266,15 +269,18 @@ def _sampler(seed: int | None, usual: Mapping[str, Any], given: Mapping[str, Any
         raise click.UsageError(str(error)) from error
 
 
-def _check_beams(beams: int | None, count: int) -> None:
-    """What is said beside --beams, or without it, has to have a meaning."""
+def _options_that_were_said() -> dict[str, SectionOption]:
     context = click.get_current_context()
-    said = {
-        parameter.name: parameter
+    return {
+        str(parameter.name): parameter
         for parameter in context.command.params
         if isinstance(parameter, SectionOption)
         and context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE
     }
+
+
+def _check_beams(beams: int | None, count: int, said: Mapping[str, SectionOption]) -> None:
+    """What is said beside --beams, or without it, has to have a meaning."""
     if beams is None:
         if "length_penalty" in said:
             raise click.UsageError("--length-penalty needs --beams")
@@ -408,14 +414,14 @@ def _search(
     for beam in found[:count]:
         write(beam.text + "\n")
         about = {"tokens": len(beam.token_ids), "log_probability": beam.log_probability, "score": beam.score}
+        tokens = f"{len(beam.token_ids)} token" + "s" * (len(beam.token_ids) != 1)
         if json_stats:
             click.echo(json.dumps({"backend": backend.name, **about, "finish_reason": beam.finish_reason}), err=True)
         else:
-            tokens = f"{len(beam.token_ids)} token" + "s" * (len(beam.token_ids) != 1)
             said = f"{tokens}, log-probability {beam.log_probability:.4f}, score {beam.score:.4f}"
             click.echo(f"constrain: {said}", err=True)
         if compiled is not None and beam.finish_reason == "length":
-            raise Stop(Exit.LENGTH, f"the text is not complete: it is cut after {about['tokens']} tokens")
+            raise Stop(Exit.LENGTH, f"the text is not complete: it is cut after {tokens}")
 
 
 def _start(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from constrain.cli.argument_types import TEXT
@@ -58,10 +58,62 @@ _FURTHER: dict[str, tuple[Any, str]] = {
 """The others: defaults, and the help."""
 
 
+_STEP_OF = {
+    **{name: name for name in ("temperature", "top_k", "top_p", "min_p", "typical", "top_n_sigma", "min_tokens")},
+    **dict.fromkeys(("repetition_penalty", "repetition_window", "frequency_penalty", "presence_penalty"), "penalties"),
+    **dict.fromkeys(("dynatemp_range", "dynatemp_exponent"), "temperature"),
+    **dict.fromkeys(("xtc_probability", "xtc_threshold"), "xtc"),
+    **dict.fromkeys(("dry_multiplier", "dry_base", "dry_allowed_length", "dry_window", "dry_breaker"), "dry"),
+    **dict.fromkeys(("mirostat", "mirostat_tau", "mirostat_eta"), "mirostat"),
+    "ignore_eos": "min_tokens",
+    "bad_word": "bad_words",
+}
+"""The step of a chain that each option is for."""
+
+_NEEDS = {
+    **dict.fromkeys(("dry_base", "dry_allowed_length", "dry_window", "dry_breaker"), "dry_multiplier"),
+    **dict.fromkeys(("mirostat_tau", "mirostat_eta"), "mirostat"),
+    "xtc_threshold": "xtc_probability",
+    "dynatemp_exponent": "dynatemp_range",
+}
+"""Options that say how another one does what it does."""
+
+_CUTS = ("top_n_sigma", "top_k", "typical", "top_p", "min_p", "xtc")
+"""Steps that mirostat takes the place of, as in llama.cpp."""
+
+
+def check_sampling(said: Collection[str], given: Mapping[str, Any]) -> None:
+    """Refuse options that would have no effect.
+
+    ``said``: the names of those that were written out; ``given``: all options of the command.
+
+    Raises :class:`ConstrainError`.
+    """
+    samplers = given["samplers"]
+    steps = None if samplers is None else {name.strip() for name in samplers.split(",") if name.strip()}
+    if steps is not None and not steps <= {"logit_bias", *_STEP_OF.values()}:
+        return  # a misspelled step, which is refused when the chain is made
+    for name in said:
+        step = _STEP_OF.get(name)
+        if step is None:
+            continue
+        other = _NEEDS.get(name)
+        if other is not None and not given[other]:
+            raise ConstrainError(f"{_flag(name)} needs {_flag(other)}")
+        if steps is not None and step not in steps:
+            raise ConstrainError(f"{_flag(name)}: --samplers leaves {step} out")
+        if given["mirostat"] and step in _CUTS:
+            raise ConstrainError(f"{_flag(name)} and --mirostat exclude each other: mirostat does its own cutting")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def usual_sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of :class:`~constrain.sampling.Sampler` to a command; :data:`USUAL` are their names."""
     for name, (default, metavar, text) in reversed(_USUAL.items()):
-        names = ("--temperature", "-t") if name == "temperature" else (f"--{name.replace('_', '-')}",)
+        names = ("--temperature", "-t") if name == "temperature" else (_flag(name),)
         settings: dict[str, Any] = {"metavar": metavar, "type": type(default), "default": default, "help": text}
         command = option(*names, section=SAMPLING, show_default=True, **settings)(command)
     return command
@@ -79,7 +131,7 @@ def further_sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
             settings |= {"metavar": "NAME,...", "type": TEXT}
         else:
             settings |= {"type": type(default), "metavar": "N" if type(default) is int else "X", "show_default": True}
-        command = option(f"--{name.replace('_', '-')}", **settings)(command)
+        command = option(_flag(name), **settings)(command)
     return command
 
 
@@ -145,7 +197,7 @@ def _steps(usual: Mapping[str, Any], further: Mapping[str, Any], tokenizer: Toke
     if further["mirostat"]:
         steps["mirostat"] = Mirostat(further["mirostat_tau"], further["mirostat_eta"])
         # As in llama.cpp: mirostat does its own cutting.
-        for name in ("top_n_sigma", "top_k", "typical", "top_p", "min_p", "xtc"):
+        for name in _CUTS:
             del steps[name]
     if further["min_tokens"] or further["ignore_eos"]:
         count = None if further["ignore_eos"] else further["min_tokens"]

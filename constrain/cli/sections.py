@@ -23,6 +23,14 @@ class SectionOption(click.Option):
 class SectionCommand(click.Command):
     """A command that shows its options in sections, in the order in which these first occur."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            # Without it, the message would point to the help of the whole program.
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):

@@ -40,7 +40,8 @@ def encode_prompt(tokenizer: Encoder, prompt: str | Sequence[int]) -> list[int]:
 
 def _encoded(tokenizer: Encoder, prompt: str) -> Any:
     """What an encoder of somebody else's makes of a text."""
-    found = tokenizer.encode(prompt) if hasattr(tokenizer, "encode") else None
+    # A path, as a str, has an encode() of its own.
+    found = tokenizer.encode(prompt) if hasattr(tokenizer, "encode") and not isinstance(tokenizer, str) else None
     if not hasattr(found, "ids"):
         raise ConstrainError(
             f"a tokenizer is one of constrain.load_tokenizer(), or has encode(text).ids, which "

@@ -23,7 +23,14 @@ def values_of(choices: Any) -> Any:
 def from_choices(choices: Iterable[str] | Any) -> GrammarIR:
     """The grammar of exactly these strings; repeated ones count once, the empty one is allowed.
 
-    ``choices`` are strings, an ``Enum`` class whose values are, or a ``Literal`` of strings.
+    ``choices`` are as for :func:`listed_choices`.
+    """
+    builder = GrammarBuilder()
+    return builder.finish(builder.lexeme(prefix_tree(listed_choices(choices)), "choices"), describe=by_language)
+
+
+def listed_choices(choices: Iterable[str] | Any) -> list[str]:
+    """The strings that an iterable has, the values of an ``Enum`` class, or those of a ``Literal``.
 
     Raises GrammarError if there is no choice, or if one is not a string or holds a lone surrogate
     (which no UTF-8 text can).
@@ -50,5 +57,4 @@ def from_choices(choices: Iterable[str] | Any) -> GrammarIR:
                 value.encode()
             except UnicodeEncodeError:
                 raise GrammarError(f"choice {index} ({value!r}) holds a lone surrogate, which has no UTF-8") from None
-    builder = GrammarBuilder()
-    return builder.finish(builder.lexeme(prefix_tree(values), "choices"), describe=by_language)
+    return values

@@ -628,13 +628,11 @@ class Grammar:
         LimitError
             If reading them takes too long, or makes too much.
         """
-        from constrain.grammar.choices import from_choices, values_of
+        from constrain.grammar.choices import from_choices, listed_choices
 
         with _reading(time_limit):
-            ir = from_choices(choices)
-            choices = values_of(choices)
-            # An iterator has been used up by now.
-            return cls(ir, ("choices", *choices) if isinstance(choices, (list, tuple)) else None)
+            listed = listed_choices(choices)  # once: it may be an iterator
+            return cls(from_choices(listed), ("choices", *listed))
 
     @classmethod
     @explains_options

@@ -98,6 +98,8 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             if max_new_tokens not in (None, max_tokens):
                 raise ConstrainError(f"max_tokens is {max_tokens}, but max_new_tokens is {max_new_tokens}")
             max_new_tokens = max_tokens
+        if max_new_tokens is not None:
+            check_integer("max_new_tokens", max_new_tokens)
         if not isinstance(compiled_grammars, Sequence):
             compiled_grammars = [compiled_grammars]
         self._grammars = list(compiled_grammars)
@@ -113,7 +115,7 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
                 raise ConstrainError("the grammars were compiled for different vocabularies")
         if not self._eos_ids:
             raise ConstrainError("the vocabulary has no end-of-sequence token, so that no output could end")
-        if prompt_length is not None and prompt_length < 0:
+        if prompt_length is not None and check_integer("prompt_length", prompt_length) < 0:
             raise ConstrainError(f"prompt_length must be 0 or more, not {prompt_length}")
         self._given_prompt_length = prompt_length
         self._max_new_tokens = max_new_tokens
@@ -309,6 +311,13 @@ def generate(
     for name in _OWN_OPTIONS:
         if name in options:
             raise ConstrainError(f"{name} cannot be given to this generate(): use ConstrainLogitsProcessor instead")
+    if not hasattr(model, "generate"):
+        given = type(model).__name__
+        raise ConstrainError(
+            f"model must be a transformers model, not {given}: AutoModelForCausalLM.from_pretrained(path)"
+        )
+    if prompt is None:
+        raise ConstrainError("prompt must be a text or a chat's messages, not None")
     messages = [] if isinstance(prompt, str) else list(prompt)
     if not all(isinstance(message, Mapping) for message in messages):
         raise ConstrainError("prompt must be a text or a chat's messages; for several use ConstrainLogitsProcessor")
@@ -366,6 +375,8 @@ def _reader(output: Any) -> tuple[Grammar, Callable[[str], Any]]:
         return output, str
     if isinstance(output, (dict, bool)):
         return Grammar.from_json_schema(output), json.loads
+    if isinstance(output, (str, CompiledGrammar)):
+        raise ConstrainError(f"output must be a type, a JSON Schema or a Grammar, not {type(output).__name__}")
     # Pydantic reads no integer from 1e30, nor from 12.0 where it is strict.
     grammar = Grammar.from_pydantic(output, numbers="plain")
     # It is there, or the line before would have failed.

@@ -89,5 +89,12 @@ def checked_path(path: Any, what: str = "a path") -> Path:
     raise TokenizerError(f"{what} must be a str or a path, not {_named(path)}")
 
 
+def checked_tokenizer(tokenizer: Any) -> Any:
+    """Something that a stream can decode with."""
+    if not hasattr(tokenizer, "special_ids"):
+        raise TokenizerError(f"a stream needs a tokenizer of constrain.load_tokenizer, not {_named(tokenizer)}")
+    return tokenizer
+
+
 def _named(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__} {reprlib.repr(value)}".replace("\n", " ")

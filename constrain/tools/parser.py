@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from constrain.errors import ConstrainError
 from constrain.grammar.events import Event as PartEvent
 from constrain.grammar.json_events import JsonReader
 from constrain.grammar.structural_tags.styles import CALLS
@@ -194,6 +195,8 @@ class TurnParser:
 
     def feed(self, piece: str) -> list[Event]:
         """Read on; what the piece brought."""
+        if not isinstance(piece, str):
+            raise ConstrainError(f"the text of a turn must be a str, not {type(piece).__name__}")
         self._buffer += piece
         self._run()
         events, self._events = self._events, []

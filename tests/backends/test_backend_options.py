@@ -85,6 +85,10 @@ def test_windows_that_do_not_fit():
         window_of(BackendOptions(**SLIDING, protected_prefix=4, eviction_window=7), 10)
     with pytest.raises(ConstrainError, match="do not fit"):
         window_of(BackendOptions(**SLIDING, protected_prefix=9), 10)
+    with pytest.raises(
+        ConstrainError, match="has room for 20 tokens; with a protected prefix of 30 at least 32 are needed"
+    ):
+        window_of(BackendOptions(**SLIDING, protected_prefix=30, max_kv_size=20), 100)
     with pytest.raises(ConstrainError, match="needs an eviction_window"):
         window_of(BackendOptions(**SLIDING), None)
 
@@ -145,6 +149,13 @@ def test_a_function_with_another_answer(answer):
 def test_something_that_is_no_function():
     with pytest.raises(ConstrainError, match="a function is needed, not int"):
         CallableBackend(3, MockTokenizer())
+
+
+def test_a_function_beside_a_tokenizer_of_another_library():
+    tokenizers = pytest.importorskip("tokenizers", reason="the extra 'tokenizers' is not installed")
+    loaded = tokenizers.Tokenizer(tokenizers.models.WordLevel({"yes": 0, "no": 1, "</s>": 2}, unk_token="</s>"))
+    backend = CallableBackend(lambda ids: [0.0, 1.0, 2.0], loaded)
+    assert (backend.vocab_size, backend.tokenizer.token_to_id("no")) == (3, 1)
 
 
 def test_names_of_the_package():

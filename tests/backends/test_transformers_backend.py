@@ -53,6 +53,16 @@ def make(backend, **options):
     return TransformersBackend(backend._model, backend.tokenizer, BackendOptions(**options))
 
 
+def test_objects_of_transformers(backend, folder):
+    """A tokenizer of transformers will do; a path is no model."""
+    own = transformers.AutoTokenizer.from_pretrained(folder)
+    made = TransformersBackend(backend._model, own)
+    assert made.tokenizer.encode("yes").ids == own("yes", add_special_tokens=False).input_ids
+    assert np.array_equal(made.logits([BOS]), backend.logits([BOS]))
+    with pytest.raises(ConstrainError, match=r"model must be a transformers model, not str: load_backend\(path\)"):
+        TransformersBackend(str(folder), own)
+
+
 def test_what_it_knows(backend):
     assert (backend.name, backend.vocab_size, backend.max_seq_len) == ("transformers", ROWS, CONTEXT)
     assert backend.tokenizer.vocab_size < ROWS

@@ -19,6 +19,28 @@ def test_a_table(run):
     assert re.match(r"\(end\) +1 +[\d.,]+ +end of text$", lines[-1])
 
 
+def test_a_model_says_how_likely_each_token_was(run):
+    status, out, err = run("explain", "--regex", "yes!|[0-9]", "--text", "yes!", "--model", "demo")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert re.match(r"token +id +allowed +mask us +likely +expected$", lines[0])
+    assert re.match(r"'ye?s?' +\d+ +\d+ +[\d.,]+ +\d+\.\d\d % ", lines[1])
+    assert re.match(r"'!' +\d+ +1 +[\d.,]+ +100\.00 % forced ", lines[-2])
+    assert re.match(r"\(end\) +1 +[\d.,]+ +end of text$", lines[-1])
+    assert len({line.index(word) for line, word in ((lines[0], "expected"), (lines[-1], "end of text"))}) == 1
+    # A token that is refused has no share among those that are allowed.
+    refused = run("explain", "--regex", "yes", "--text", "no", "--model", "demo")[1].splitlines()[1]
+    assert "%" not in refused
+
+
+def test_a_page_on_stdout(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("explain", "--choices", "yes,no", "--text", "yes", "--html", "-")
+    assert (status, err) == (0, "constrain: --text is valid\n")
+    assert out.startswith("<!DOCTYPE html>")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_text_that_breaks_the_grammar(run):
     status, out, _ = run("explain", "--regex", "(yes|no)!", "--text", "yesterday")
     assert status == 1

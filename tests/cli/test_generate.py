@@ -58,7 +58,7 @@ def test_bad_usage(run, arguments, message):
     ("arguments", "message"),
     [
         (["--kv-type", "q8"], "the demo backend has no kv_type; transformers and llama-cpp have"),
-        (["--max-seq-len", "9"], "the demo backend has no max_seq_len; transformers and llama-cpp and callable have"),
+        (["--max-seq-len", "9"], "the demo backend has no max_seq_len; transformers, llama-cpp and callable have"),
         (["--eviction-policy", "sliding"], "the demo backend has no eviction_policy; transformers and llama-cpp have"),
         (["--chat", "--prompt", "x"], "this model has no chat template"),
         (["--prompt-file", "/missing/file"], "cannot read '/missing/file'"),

@@ -34,6 +34,13 @@ def test_help_has_sections_and_says_what_options_take(run, name):
             assert option.help
 
 
+@pytest.mark.parametrize("name", ["check", "explain", "generate", "mask"])
+def test_bad_usage_points_to_the_help_of_the_command(run, name):
+    status, out, err = run(name, "--schema")
+    assert (status, out) == (2, "")
+    assert err == f"constrain: Option '--schema' requires an argument. (see 'constrain {name} --help')\n"
+
+
 @pytest.mark.parametrize(
     ("words", "completed"),
     [

@@ -53,11 +53,21 @@ def test_a_bad_word_is_not_written():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--samplers", "topk"], "no step is called 'topk'"),
+        (["--samplers", "topk", "--top-k", "5"], "no step is called 'topk'"),
         (["--samplers", ","], "--samplers needs names of steps"),
         (["--xtc-probability", "2"], "xtc_probability must be from 0 to 1"),
         (["--dry-multiplier", "1", "--dry-breaker", ""], "--dry-breaker needs a text"),
         (["--typical", "0"], "typical must be above 0"),
+        (["--samplers", "top_k", "--min-p", "0.5"], "--min-p: --samplers leaves min_p out"),
+        (
+            ["--samplers", "temperature", "--repetition-window", "5"],
+            "--repetition-window: --samplers leaves penalties out",
+        ),
+        (["--dry-base", "2"], "--dry-base needs --dry-multiplier"),
+        (["--xtc-threshold", "0.2"], "--xtc-threshold needs --xtc-probability"),
+        (["--mirostat-tau", "3"], "--mirostat-tau needs --mirostat"),
+        (["--dynatemp-exponent", "2"], "--dynatemp-exponent needs --dynatemp-range"),
+        (["--mirostat", "--top-k", "5"], "--top-k and --mirostat exclude each other"),
     ],
 )
 def test_what_is_refused(options, message):

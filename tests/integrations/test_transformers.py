@@ -288,6 +288,9 @@ def test_the_limit_of_generate(model, compiled):
     # Prompts of three rows are five tokens long.
     settings = transformers.GenerationConfig(max_length=12)
     assert all(re.fullmatch("x*y", text) for text in generated(model, with_config(grammar, settings), max_new_tokens=7))
+    for wrong in ({"max_new_tokens": "9"}, {"max_tokens": 9.5}, {"prompt_length": "3"}):
+        with pytest.raises(ConstrainError, match=r"must be an integer, not (str '[93]'|float 9.5)"):
+            ConstrainLogitsProcessor(grammar, **wrong)
     with pytest.raises(ConstrainError, match="max_tokens is 3, but max_new_tokens is 4"):
         ConstrainLogitsProcessor(grammar, max_tokens=3, max_new_tokens=4)
     with pytest.raises(ConstrainError, match="the shortest text"):
@@ -409,6 +412,16 @@ def test_one_line_says_what_it_lacks(model, loaded):
         generate(loaded, "?", Grammar.from_regex("[bcd]{30}"), max_new_tokens=20)
     with pytest.raises(ConstrainError, match="a text or a chat's messages; for several use"):
         generate(loaded, ["one", "two"], int)
+    with pytest.raises(ConstrainError, match="prompt must be a text or a chat's messages, not None"):
+        generate(loaded, None, int)
+    with pytest.raises(ConstrainError, match="output must be a type, a JSON Schema or a Grammar, not str"):
+        generate(loaded, "?", "[a-z]+")
+    with pytest.raises(ConstrainError, match="output must be a type, a JSON Schema or a Grammar, not CompiledGrammar"):
+        generate(
+            loaded, "?", GrammarCompiler(Vocabulary([b"a", b""], eos_ids=[1])).compile(Grammar.from_choices(["a"]))
+        )
+    with pytest.raises(ConstrainError, match=r"model must be a transformers model, not str: AutoModel"):
+        generate("path/to/model", "A", int)
     with pytest.raises(ConstrainError, match="max_new_tokens must be an integer, not str '9'"):
         generate(loaded, "?", int, max_new_tokens="9")
     with pytest.raises(TypeError, match=r"ConstrainLogitsProcessor\(\) takes a CompiledGrammar, not Grammar"):

@@ -129,7 +129,11 @@ def test_templates_by_name():
     assert tokenizer.apply_chat_template(chat, template="{{ messages|length }}") == "1"
     with pytest.raises(TokenizerError, match="template=, of rag"):
         tokenizer_with({"rag": "r"}).apply_chat_template(chat)
-    assert tokenizer_with("a").apply_chat_template(chat, template="b") == "b"
+    assert tokenizer_with("a").apply_chat_template(chat, template="b{{ '' }}") == "b"
+    with pytest.raises(TokenizerError, match="no chat template is named 'rug'; there are: default, rag"):
+        tokenizer.apply_chat_template(chat, template="rug")
+    with pytest.raises(TokenizerError, match="no chat template is named 'b'; this tokenizer has one without a name"):
+        tokenizer_with("a").apply_chat_template(chat, template="b")
     assert pickle.loads(pickle.dumps(tokenizer)).apply_chat_template(chat) == "d"
 
 

@@ -153,14 +153,23 @@ def choose_template(templates: ChatTemplates | None, name: str | None, has_tools
             if name not in templates:
                 names = ", ".join(sorted(templates)) or "none at all"
                 raise TokenizerError(f"no chat template is the default one; choose with template=, of {names}")
-        return checked_text(templates.get(name, name), f"the chat template {name!r}")
+        elif name not in templates:
+            return _as_template(name, f"there are: {', '.join(sorted(templates)) or 'none at all'}")
+        return checked_text(templates[name], f"the chat template {name!r}")
     if name is not None:
-        return name
+        return _as_template(name, f"this tokenizer has {'no template' if templates is None else 'one without a name'}")
     if templates is None:
         raise TokenizerError(f"this tokenizer has no chat template: {HOW_TO_GIVE_ONE}")
     if isinstance(templates, PathLike):
         return choose_template(given_chat_template(templates), name, has_tools)
     return checked_text(templates, "the chat template")
+
+
+def _as_template(text: str, known: str) -> str:
+    """A text that is not the name of a template.  Without braces it would be the prompt, whatever the messages say."""
+    if "{" not in text:
+        raise TokenizerError(f"no chat template is named {text!r}; {known}")
+    return text
 
 
 def render_chat(

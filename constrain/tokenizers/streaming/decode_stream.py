@@ -10,7 +10,7 @@ from __future__ import annotations
 from codecs import utf_8_decode
 from collections.abc import Iterable
 
-from constrain.tokenizers.arguments import checked_id, checked_ids, listed_ids
+from constrain.tokenizers.arguments import checked_id, checked_ids, checked_tokenizer, listed_ids
 from constrain.tokenizers.base import Tokenizer
 
 _LONGEST_CHARACTER = 4
@@ -36,7 +36,7 @@ class DecodeStream:
     """
 
     def __init__(self, tokenizer: Tokenizer, prompt_ids: Iterable[int] = (), skip_special_tokens: bool = True) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer: Tokenizer = checked_tokenizer(tokenizer)
         self._skip_special_tokens = skip_special_tokens
         self._skipped = tokenizer.special_ids if skip_special_tokens else frozenset[int]()
         # The first token with text, and the one before it.  A later token is decoded by what it adds to these.

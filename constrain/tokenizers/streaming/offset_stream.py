@@ -12,7 +12,7 @@ from codecs import utf_8_decode
 from collections.abc import Iterable
 
 from constrain.errors import TokenizerError
-from constrain.tokenizers.arguments import checked_id, checked_ids, listed_ids
+from constrain.tokenizers.arguments import checked_id, checked_ids, checked_tokenizer, listed_ids
 from constrain.tokenizers.base import Tokenizer
 
 _REPLACEMENT = "\ufffd"
@@ -52,7 +52,7 @@ class OffsetDecodeStream:
         prefix_offset: int | None = None,
         read_offset: int | None = None,
     ) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer: Tokenizer = checked_tokenizer(tokenizer)
         self._skip_special_tokens = skip_special_tokens
         self._skipped = tokenizer.special_ids if skip_special_tokens else frozenset[int]()
         self.ids = checked_ids(ids)
