@@ -94,6 +94,26 @@ def perl_class(letter: str) -> CodePoints:
     return tuple((match.start(1), match.end(1) - 1) for match in ranges)
 
 
+# Other_Alphabetic, beside marks: letters in circles and squares.
+_ALPHABETIC_SYMBOLS: CodePoints = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
+_JOIN_CONTROL: CodePoints = ((0x200C, 0x200D),)
+
+
+@lru_cache(maxsize=8)
+def rust_class(letter: str) -> CodePoints:
+    """The meaning of ``\\d``, ``\\w`` or ``\\s`` in Rust's ``regex``, for ``letter`` in ``"dws"``.
+
+    ``\\s`` is White_Space, and ``\\w`` what Unicode Technical Standard 18 calls a word character: Alphabetic, marks,
+    decimal digits, connecting punctuation and Join_Control.
+    """
+    if letter == "s":
+        return normalize((*SPACE, (0x85, 0x85), *(span for span in ECMA_SPACE if span[0] != 0xFEFF)))
+    if letter == "d":
+        return _category("Nd")
+    categories = (span for name in ("L", "Nl", "M", "Nd", "Pc") for span in _category(name))
+    return normalize((*categories, *_ALPHABETIC_SYMBOLS, *_JOIN_CONTROL))
+
+
 def _every_code_point() -> str:
     return np.arange(LAST + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
