@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from constrain.grammar.utf8 import ALL, LAST, CodePoints, common, negate, normalize
-from constrain.unicode_categories import CATEGORIES, category_table
+from constrain.unicode_categories import CATEGORIES, SPACES, category_table
 
 DIGIT: CodePoints = ((0x30, 0x39),)
 WORD: CodePoints = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -107,7 +107,7 @@ def rust_class(letter: str) -> CodePoints:
     decimal digits, connecting punctuation and Join_Control.
     """
     if letter == "s":
-        return normalize((*SPACE, (0x85, 0x85), *(span for span in ECMA_SPACE if span[0] != 0xFEFF)))
+        return SPACES
     if letter == "d":
         return _category("Nd")
     categories = (span for name in ("L", "Nl", "M", "Nd", "Pc") for span in _category(name))
