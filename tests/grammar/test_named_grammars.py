@@ -250,3 +250,15 @@ def test_llguidance_reads_sets_as_rust_does() -> None:
 def test_llguidance_reads_sets_of_bytes_as_rust_does() -> None:
     text = '%llguidance {"allow_invalid_utf8": true}\nstart: /[a-z--[x-z]]+/'
     assert accepted(Grammar.from_llguidance(text), "ab", "ax", "-") == ["ab"]
+
+
+def test_a_backslash_before_a_quote_in_a_regex_of_llguidance() -> None:
+    text = r'start: /"\\"!/ | /[\\"]\?/ | /\\\"/ | /\"#/'
+    good = [r'"\"!', "\\?", '"?', '\\"', '"#']
+    grammar = Grammar.from_llguidance(text)
+    assert accepted(grammar, *good, '""!', "?") == good
+    assert grammar.warnings == ()
+    # Lark reads the first two differently, which is a warning.
+    lark = Grammar.from_lark(text)
+    assert accepted(lark, *good, '""!') == ['"?', '\\"', '"#', '""!']
+    assert len(lark.warnings) == 2

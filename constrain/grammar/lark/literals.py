@@ -87,7 +87,8 @@ def read_pattern(token: Token, source: Source, *, is_json: bool = False, is_byte
     token : Token
     source : Source
     is_json : bool
-        Whether a string has the escapes of JSON as well.
+        Whether it is read as llguidance does: a string has the escapes of JSON as well, and ``\\"`` in a regex is a
+        backslash and a quote.
     is_bytes : bool
         Whether a regex is one over bytes, for which ``\xHH`` stays what it is.
 
@@ -117,7 +118,7 @@ def read_pattern(token: Token, source: Source, *, is_json: bool = False, is_byte
             value, length = _unit(raw, at, close, token, source, is_regex=is_regex)
         if is_json and not is_regex:
             value = _OF_JSON.get(value, value)
-        if is_regex and value == "\\\\" and raw.startswith('"', at + 2) and at + 2 < close:
+        if is_regex and not is_json and value == "\\\\" and raw.startswith('"', at + 2) and at + 2 < close:
             value = "\\"
             warnings.append(
                 'Lark reads \\\\" in a regex as \\", which matches a quote alone; '

@@ -20,7 +20,8 @@ class Conventions:
     ascii_case : bool
         Whether the flag ``i`` is about the letters of ASCII alone.
     json_strings : bool
-        Whether strings have the escapes of JSON, ``\\/`` and ``\\b``, as in llguidance.
+        Whether strings have the escapes of JSON, ``\\/`` and ``\\b``, and ``\\\\"`` in a regex is a backslash and a
+        quote, as in llguidance.
     dialect : "python" or "rust"
         Whose syntax regexes have.
     is_bytes : bool
