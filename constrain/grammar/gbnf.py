@@ -40,6 +40,12 @@ _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 _DIGITS = frozenset("0123456789")
 # Characters of a string that stand for themselves; lone surrogates are no text.
 _PLAIN_CHARS = re.compile(r'[^"\\\ud800-\udfff]+')
+_NO_LEAST = re.compile(r",[ \t]*(?P<most>\d*)[ \t]*\}")
+_ADVICE = {
+    "_": "; the name of a rule has letters, digits and '-'; Grammar.from_ebnf takes '_' too",
+    "'": "; a literal stands in double quotes",
+}
+"""What to do about a character that other notations have."""
 _TOKEN = re.compile(r"<(?:\[(?P<id>\d{1,9})\]|[^<>\s\[][^<>\s]*)>")
 
 
@@ -324,7 +330,7 @@ class GbnfReader:
             self._at += 1
         digits = self._text[begin : self._at].lstrip("0") or "0"
         if self._at == begin:
-            raise self._unexpected("a number")
+            raise self._unexpected("a number", self._advice_on_counts(begin))
         if len(digits) > len(str(MAX_REPEAT)) or int(digits) > MAX_REPEAT:
             raise self._error(f"the count is above the limit of {MAX_REPEAT}", begin)
         return int(digits)
@@ -475,11 +481,18 @@ class GbnfReader:
     def _error(self, reason: str, offset: int) -> GrammarError:
         return _error(self._text, reason, offset)
 
-    def _unexpected(self, expected: str) -> GrammarError:
+    def _advice_on_counts(self, at: int) -> str:
+        """How to write ``{,n}``, which other notations have."""
+        open_count = _NO_LEAST.match(self._text, at)
+        if open_count is None:
+            return ""
+        most = open_count["most"]
+        return f"; at most {most} is {{0,{most}}}" if most else "; any number of times is *"
+
+    def _unexpected(self, expected: str, advice: str = "") -> GrammarError:
         char = self._peek()
         found = "end of the grammar" if not char else "end of line" if char in "\r\n" else repr(char)
-        advice = "; the name of a rule has letters, digits and '-'" if char == "_" else ""
-        return self._error(f"unexpected {found}, expected {expected}{advice}", self._at)
+        return self._error(f"unexpected {found}, expected {expected}{advice or _ADVICE.get(char, '')}", self._at)
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:

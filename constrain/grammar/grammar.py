@@ -305,7 +305,7 @@ class Grammar:
         pattern: str,
         flags: str = "",
         *,
-        dialect: Literal["python", "ecma"] = "python",
+        dialect: Literal["python", "ecma", "rust"] = "python",
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
         """Texts that a regular expression matches from beginning to end.
@@ -315,8 +315,9 @@ class Grammar:
         pattern : str
         flags : str
             Any of ``i s m x a u``, as in Python's ``re``.
-        dialect : "python" or "ecma"
-            Whose syntax the pattern has: that of Python's ``re``, or of ECMAScript, as patterns in JSON Schema.
+        dialect : "python", "ecma" or "rust"
+            Whose syntax the pattern has: that of Python's ``re``, of ECMAScript, as patterns in JSON Schema, or of
+            Rust's ``regex``, with sets within sets.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 
@@ -331,8 +332,8 @@ class Grammar:
 
         _check_text(pattern, "a pattern")
         _check_text(flags, "the flags of a pattern")
-        if dialect not in ("python", "ecma"):
-            raise GrammarError(f"dialect must be 'python' or 'ecma', not {dialect!r}")
+        if dialect not in ("python", "ecma", "rust"):
+            raise GrammarError(f"dialect must be 'python', 'ecma' or 'rust', not {dialect!r}")
         with _reading(time_limit):
             return cls(from_regex(pattern, flags, dialect), ("regex", pattern, flags, dialect))
 

@@ -222,3 +222,34 @@ def test_the_trees_of_lark(seed: int) -> None:
             was = now
         assert matcher.accept_token(END)
         assert found_by(matcher) == spans(judge.parse(text), text)
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("the answer", "the answer"),
+        ("list:word", "list:word"),
+        (r"a \"b\" \\ c", 'a "b" \\ c'),
+        (r"caf\u00e9 \ud83d\ude00", "caf\u00e9 \U0001f600"),
+        ("日本", "日本"),
+        ("a, b] = /c/", "a, b] = /c/"),
+    ],
+)
+@pytest.mark.parametrize("attribute", ["capture", "stop_capture"])
+def test_any_string_is_a_name(attribute: str, written: str, name: str) -> None:
+    text = f'start: x "!"\nx[{attribute}="{written}", stop="."]: /[a-z]*/'
+    matcher = matcher_of(text)
+    assert matcher.accept_bytes(b"ab.!")
+    assert [each.name for each in matcher.captures()] == [name]
+
+
+def test_any_string_is_a_name_in_ebnf_too() -> None:
+    matcher = matcher_of(r'root[capture="the \"first\" word"] ::= [a-z]+', constrain.Grammar.from_ebnf)
+    assert matcher.accept_bytes(b"ab")
+    assert [each.name for each in matcher.captures()] == ['the "first" word']
+
+
+@pytest.mark.parametrize("value", ['""', '"a"i', "/a/", "A", "3"])
+def test_what_is_no_name_is_refused(value: str) -> None:
+    with pytest.raises(GrammarError, match=r"line 2, column 3: \[capture\] takes a name in quotes"):
+        constrain.Grammar.from_lark(f'start: x\nx[capture={value}]: "a"\nA: "a"')

@@ -128,7 +128,11 @@ ERRORS = {
     'root ::= "a"\n  "b"': 'line 2, column 3: a rule goes on in the next line only after "|" or inside parentheses',
     "root ::= a_b": (
         """line 1, column 11: unexpected '_', expected a literal, "[", "(", ".", a rule name, a repetition, "|" or """
-        """the end of the line; the name of a rule has letters, digits and '-'"""
+        """the end of the line; the name of a rule has letters, digits and '-'; Grammar.from_ebnf takes '_' too"""
+    ),
+    "root ::= 'a'": (
+        """line 1, column 10: unexpected "'", expected a literal, "[", "(", ".", a rule name, a repetition, "|" or """
+        """the end of the line; a literal stands in double quotes"""
     ),
     'root ::= "a"\n| "b"': 'line 2, column 1: a rule goes on in the next line only after "|" or inside parentheses',
     'root = "a"': "line 1, column 6: unexpected '=', expected \"::=\"",
@@ -139,7 +143,10 @@ ERRORS = {
     'root ::= "a" | {2}': "line 1, column 16: there is nothing before '{' that it could repeat",
     'root ::= ("a" (+))': "line 1, column 16: there is nothing before '+' that it could repeat",
     'root ::= "a"{3,2}': "line 1, column 13: the counts {3,2} are in the wrong order",
-    'root ::= "a"{,2}': "line 1, column 14: unexpected ',', expected a number",
+    'root ::= "a"{,2}': "line 1, column 14: unexpected ',', expected a number; at most 2 is {0,2}",
+    'root ::= "a"{ , 10 }': "line 1, column 15: unexpected ',', expected a number; at most 10 is {0,10}",
+    'root ::= "a"{,}': "line 1, column 14: unexpected ',', expected a number; any number of times is *",
+    'root ::= "a"{,b}': "line 1, column 14: unexpected ',', expected a number",
     'root ::= "a"{2;3}': 'line 1, column 15: unexpected \';\', expected "," or "}"',
     'root ::= "a"{1,1000001}': "line 1, column 16: the count is above the limit of 1000000",
     'root ::= "a"{' + "9" * 5000 + "}": "line 1, column 14: the count is above the limit of 1000000",

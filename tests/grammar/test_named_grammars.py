@@ -237,3 +237,28 @@ def test_compiled_grammars_with_names_can_be_kept() -> None:
     texts = [Grammar.from_lark("start: @n", named_grammars={"n": f'start: "{n}"'}) for n in "ab"]
     assert len({each.key for each in texts}) == 2
     assert re.match("<Grammar from llguidance: ", repr(Grammar.from_llguidance(listed)))
+
+
+def test_llguidance_reads_sets_as_rust_does() -> None:
+    inner = {"name": "inner", "lark_grammar": "start: /[a-z--[x-z]]/"}
+    text = "start: A | @inner | block\nA: /[[0-4]_]/ /[[:upper:]]/\nblock: %lark {\n  start: /[!-&&&[^#]]/\n}"
+    grammar = Grammar.from_llguidance({"grammars": [{"lark_grammar": text}, inner]})
+    assert accepted(grammar, "3A", "_Z", "b", "!", "[A", "x", "#", "&&", "--") == ["3A", "_Z", "b", "!"]
+    assert accepted(Grammar.from_lark("start: /[[a-c]d]/"), "[d]", "d") == ["[d]"]
+
+
+def test_llguidance_reads_sets_of_bytes_as_rust_does() -> None:
+    text = '%llguidance {"allow_invalid_utf8": true}\nstart: /[a-z--[x-z]]+/'
+    assert accepted(Grammar.from_llguidance(text), "ab", "ax", "-") == ["ab"]
+
+
+def test_a_backslash_before_a_quote_in_a_regex_of_llguidance() -> None:
+    text = r'start: /"\\"!/ | /[\\"]\?/ | /\\\"/ | /\"#/'
+    good = [r'"\"!', "\\?", '"?', '\\"', '"#']
+    grammar = Grammar.from_llguidance(text)
+    assert accepted(grammar, *good, '""!', "?") == good
+    assert grammar.warnings == ()
+    # Lark reads the first two differently, which is a warning.
+    lark = Grammar.from_lark(text)
+    assert accepted(lark, *good, '""!') == ['"?', '\\"', '"#', '""!']
+    assert len(lark.warnings) == 2

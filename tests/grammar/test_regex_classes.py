@@ -14,6 +14,7 @@ from constrain.grammar.regex.nodes import NOTHING, Chars
 from constrain.grammar.regex.parser import parse
 from constrain.grammar.utf8 import ALL, LAST, CodePoints, negate
 from constrain.unicode_categories import CATEGORIES
+from constrain.unicode_scripts import SCRIPTS
 
 EVERY = [chr(point) for point in range(LAST + 1)]
 
@@ -187,3 +188,36 @@ def test_a_lone_surrogate_has_no_utf8_so_it_matches_nothing() -> None:
     assert matches(regular, b"a")
     assert not matches(regular, b"\xed\xa0\x80")
     assert not matches(regular, b"a\xed\xa0\x80")
+
+
+def test_scripts_are_those_of_the_package_regex() -> None:
+    """It may be of a newer Unicode."""
+    package = pytest.importorskip("regex")
+    assigned = expand(points_of(r"\p{Assigned}"))
+    for name in SCRIPTS.keys() - {"unknown", "zzzz"}:
+        found = {
+            point
+            for match in package.finditer(rf"\p{{Script={name}}}+", every_text())
+            for point in range(*match.span())
+        }
+        assert expand(points_of(rf"\p{{Script={name}}}")) == found & assigned, name
+
+
+def test_every_code_point_has_one_script() -> None:
+    by_number = {number: expand(points_of(rf"\p{{sc={name}}}")) for name, number in SCRIPTS.items()}
+    assert sum(map(len, by_number.values())) == LAST + 1
+    assert expand(points_of(r"\p{Unknown}")) == expand(points_of(r"[\p{Cn}\p{Co}\p{Cs}]"))
+
+
+@pytest.mark.parametrize("name", ["Greek", "greek", "Grek", "sc=Greek", "Script=Grek", "script = GREEK"])
+@pytest.mark.parametrize("dialect", ["python", "ecma", "rust"])
+def test_names_of_scripts(name: str, dialect: str) -> None:
+    points = points_of(rf"\p{{{name}}}", dialect=dialect)
+    assert {0x370, 0x3B1, 0x1FFE} <= expand(points)
+    assert not {0x61, 0x37E, 0x378} & expand(points)
+    assert points_of(rf"\P{{{name}}}", dialect=dialect) == negate(points)
+
+
+def test_scripts_whose_names_have_words() -> None:
+    for name in ("Old_Italic", "Script=Ital", "olditalic"):
+        assert points_of(rf"\p{{{name}}}") == ((0x10300, 0x10323), (0x1032D, 0x1032F))

@@ -872,6 +872,17 @@ def test_the_older_form() -> None:
         grammar = compiled(tag)
         assert fits(grammar, 'x<f>{"a": 1}</f>y')
         assert not begins(grammar, "<f>{}")
+        assert fits(grammar, "xy")
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_the_older_form_with_at_least_one_call(flag: bool) -> None:
+    """As SGLang sends it where a call is required."""
+    structures = [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}]
+    grammar = compiled({"type": "structural_tag", "structures": structures, "triggers": ["<f"], "at_least_one": flag})
+    assert fits(grammar, "<f>1</f>")
+    assert fits(grammar, "xy") != flag
+    assert fits(grammar, "") != flag
 
 
 @pytest.mark.parametrize(

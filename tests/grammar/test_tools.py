@@ -708,6 +708,13 @@ def test_order_and_other_arguments() -> None:
             "at #/0/function/parameters/type: ",
         ),
         ([WEATHER], {"style": "x"}, "there is no style 'x'; there are "),
+        (
+            [WEATHER],
+            {"style": "deepseekv31"},
+            "there is no style 'deepseekv31'; did you mean 'deepseek_v3.1'? There are ",
+        ),
+        ([WEATHER], {"style": "GLM-4.7"}, "there is no style 'GLM-4.7'; did you mean 'glm4.7'? There are "),
+        ([WEATHER], {"style": "hermez"}, "there is no style 'hermez'; did you mean 'hermes'? There are "),
         ([WEATHER], {"tool_choice": "f"}, "tool_choice is auto, required, none or the name of a tool, not 'f'; there"),
         ('[{"name": "f"}]', {}, "at #: tools must be a list, not str: of JSON text, json.loads(text)"),
         ([], {"tool_choice": "required"}, "tool_choice='required' needs tools"),

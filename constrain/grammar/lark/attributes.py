@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from constrain.errors import GrammarError
 from constrain.grammar.captures import CaptureRule
 from constrain.grammar.ir import GrammarBuilder, Symbol
-from constrain.grammar.lark.literals import token_place
+from constrain.grammar.lark.literals import read_pattern, token_place
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Token
 from constrain.grammar.regular import Regular
@@ -38,7 +38,8 @@ class Attribute:
         ``lazy``, ``stop``, ``suffix``, ``max_chars``, ``capture``, ``stop_capture``, ``temperature``, ``max_tokens``
         or ``min_tokens``.
     value : Token or None
-        Of the type STRING, REGEXP, TERMINAL or NUMBER; None for ``lazy``, and for ``capture`` without a name.
+        Of the type STRING, REGEXP, TERMINAL or NUMBER; None for ``lazy``, and for ``capture`` without a name. The name
+        of a capture is a STRING without its quotes and escapes.
     """
 
     name: str
@@ -78,8 +79,10 @@ def read_attributes(token: Token, source: Source, counts: Mapping[str, str] = CO
             raise source.error(f"[{name}] takes a number of {counts[name]}, as in [{name}=80]", place)
         if name == "temperature" and not _is_temperature(value):
             raise source.error("[temperature] takes a number of at least 0, as in [temperature=0.7]", place)
-        if name in ("capture", "stop_capture") and not _is_capture_name(value, name):
-            raise source.error(f'[{name}] takes a name in quotes, as in [{name}="word"]', place)
+        if name in ("capture", "stop_capture") and (value is not None or name == "stop_capture"):
+            value = _captured_as(value, source)
+            if not value:
+                raise source.error(f'[{name}] takes a name in quotes, as in [{name}="word"]', place)
         found[name] = Attribute(name, value)
         at = item.end()
     if "stop_capture" in found and not any(
@@ -149,8 +152,8 @@ def note_attributes(
         limited = None if end is None or most is None else body
         shown = "max_tokens" if least < 2 else "min_tokens"
         builder.limit_tokens(left, most, lambda reason: make_error(f"[{shown}]: {reason}"), limited, least)
-    wanted = (name if named["capture"] is None else str(named["capture"])[1:-1]) if "capture" in named else None
-    wanted_end = str(named["stop_capture"])[1:-1] if "stop_capture" in named else None
+    wanted = str(named["capture"] or name) if "capture" in named else None
+    wanted_end = str(named["stop_capture"]) if "stop_capture" in named else None
     if wanted is not None or wanted_end is not None:
         builder.capture(left, CaptureRule(wanted, body, end, wanted_end))
 
@@ -159,11 +162,11 @@ def _is_temperature(value: Token | None) -> bool:
     return value is not None and value.type == "NUMBER" and 0 <= float(value) < float("inf")
 
 
-def _is_capture_name(value: Token | None, name: str) -> bool:
-    """Whether it is a name; the name of the rule is that of a capture without one."""
-    if value is None:
-        return name == "capture"
-    return value.type == "STRING" and re.fullmatch(r'"[\w.\[\]-]+"', value) is not None
+def _captured_as(value: Token | None, source: Source) -> Token | None:
+    """The name that a string says; None: it is no string, or one with a flag."""
+    if value is None or value.type != "STRING" or not value.endswith('"'):
+        return None
+    return Token("STRING", read_pattern(value, source, is_json=True).text)
 
 
 def _value(item: re.Match[str], token: Token) -> Token | None:

@@ -28,7 +28,7 @@ def from_list(grammar: str | dict[str, Any]) -> GrammarIR:
     """
     first, named = _read_list(grammar)
     if isinstance(first, str):
-        return from_lark(first, named=named, initial_ignore=False, json_strings=True)
+        return from_lark(first, named=named, initial_ignore=False, json_strings=True, dialect="rust")
     return from_json_schema(first, whitespace_pattern=r"[ \t\n\r]*")
 
 

@@ -15,6 +15,7 @@ from constrain.errors import GrammarError
 from constrain.grammar.lark.source import Node, Source
 from constrain.grammar.lark.tree import Token
 from constrain.grammar.regex import regex_language
+from constrain.grammar.regex.parser import Dialect
 from constrain.grammar.regex.single_bytes import byte_language
 from constrain.grammar.regular import Regular, literal
 from constrain.grammar.utf8 import encode
@@ -86,7 +87,8 @@ def read_pattern(token: Token, source: Source, *, is_json: bool = False, is_byte
     token : Token
     source : Source
     is_json : bool
-        Whether a string has the escapes of JSON as well.
+        Whether it is read as llguidance does: a string has the escapes of JSON as well, and ``\\"`` in a regex is a
+        backslash and a quote.
     is_bytes : bool
         Whether a regex is one over bytes, for which ``\xHH`` stays what it is.
 
@@ -116,7 +118,7 @@ def read_pattern(token: Token, source: Source, *, is_json: bool = False, is_byte
             value, length = _unit(raw, at, close, token, source, is_regex=is_regex)
         if is_json and not is_regex:
             value = _OF_JSON.get(value, value)
-        if is_regex and value == "\\\\" and raw.startswith('"', at + 2) and at + 2 < close:
+        if is_regex and not is_json and value == "\\\\" and raw.startswith('"', at + 2) and at + 2 < close:
             value = "\\"
             warnings.append(
                 'Lark reads \\\\" in a regex as \\", which matches a quote alone; '
@@ -163,7 +165,14 @@ def token_place(token: Token, offset: int) -> tuple[int, int]:
     return (line + newlines, offset - before.rfind("\n")) if newlines else (line, column + offset)
 
 
-def pattern_language(pattern: Pattern, source: Source, *, ascii_case: bool = False, is_bytes: bool = False) -> Regular:
+def pattern_language(
+    pattern: Pattern,
+    source: Source,
+    *,
+    ascii_case: bool = False,
+    is_bytes: bool = False,
+    dialect: Dialect = "python",
+) -> Regular:
     """The language of a string or regex on its own.
 
     Parameters
@@ -174,6 +183,8 @@ def pattern_language(pattern: Pattern, source: Source, *, ascii_case: bool = Fal
         As in :func:`~..regex.regex_language`.
     is_bytes : bool
         Whether it is one over bytes.
+    dialect : "python" or "rust"
+        Whose syntax a regex has.
 
     Raises
     ------
@@ -185,8 +196,8 @@ def pattern_language(pattern: Pattern, source: Source, *, ascii_case: bool = Fal
     text = pattern.text if pattern.is_regex else re.escape(pattern.text)
     try:
         if is_bytes and pattern.is_regex:
-            return byte_language(text, pattern.flags)
-        return regex_language(text, flags=pattern.flags, ascii_case=ascii_case or is_bytes)
+            return byte_language(text, pattern.flags, dialect)
+        return regex_language(text, flags=pattern.flags, ascii_case=ascii_case or is_bytes, dialect=dialect)
     except GrammarError as error:
         at = 0
         if error.line is not None and error.column is not None and pattern.is_regex:

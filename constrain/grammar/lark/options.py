@@ -8,6 +8,7 @@ from typing import Any
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source, place_of
 from constrain.grammar.lark.tree import Token, Tree
+from constrain.grammar.regex.parser import Dialect
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,10 @@ class Conventions:
     ascii_case : bool
         Whether the flag ``i`` is about the letters of ASCII alone.
     json_strings : bool
-        Whether strings have the escapes of JSON, ``\\/`` and ``\\b``, as in llguidance.
+        Whether strings have the escapes of JSON, ``\\/`` and ``\\b``, and ``\\\\"`` in a regex is a backslash and a
+        quote, as in llguidance.
+    dialect : "python" or "rust"
+        Whose syntax regexes have.
     is_bytes : bool
         Whether regexes are about bytes, which need not be UTF-8.
     ignores_first : bool
@@ -32,6 +36,7 @@ class Conventions:
 
     ascii_case: bool = False
     json_strings: bool = False
+    dialect: Dialect = "python"
     is_bytes: bool = False
     ignores_first: bool = True
     ignores_once: bool = False

@@ -38,6 +38,7 @@ from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.lark.validate import validate
 from constrain.grammar.least_tokens import write_least
 from constrain.grammar.narrowing import Hook, narrowed
+from constrain.grammar.regex.parser import Dialect
 from constrain.grammar.regular import EPSILON, Regular, concat
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.tokens import Named, any_tokens, token_set
@@ -93,11 +94,13 @@ def from_lark(
     indenting: Indenting | None = None,
     named: Mapping[str, NamedGrammar] | None = None,
     json_strings: bool = False,
+    dialect: Dialect = "python",
 ) -> GrammarIR:
     """The IR of a grammar in Lark's notation.
 
     The parameters are those of :meth:`constrain.Grammar.from_lark`; ``indenting`` is what its ``indenter`` does,
-    ``named`` what its ``named_grammars`` are.  With ``json_strings``, strings have the escapes of JSON.
+    ``named`` what its ``named_grammars`` are.  With ``json_strings``, strings have the escapes of JSON; ``dialect`` is
+    that of the regexes.
 
     Raises
     ------
@@ -112,7 +115,7 @@ def from_lark(
     """
     folder = None if base_path is None else Path(base_path)
     source = Source("", folder, folder)
-    conventions = Conventions(ascii_case=case == "ascii", json_strings=json_strings, ignores_first=initial_ignore)
+    conventions = Conventions(case == "ascii", json_strings, dialect, ignores_first=initial_ignore)
     definitions = collect(text, source, conventions)
     named = named or {}
     if named and lexing != "any":

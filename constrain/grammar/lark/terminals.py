@@ -76,6 +76,7 @@ class Terminals:
         self._definitions = definitions
         self._ascii_case = definitions.conventions.ascii_case
         self._json_strings = definitions.conventions.json_strings
+        self._dialect = definitions.conventions.dialect
         self._is_bytes = definitions.conventions.is_bytes
         self._parts: dict[str, _Part] = {}
         # By the token's identity; a pattern holds its token.
@@ -181,7 +182,11 @@ class Terminals:
             if name is not None:
                 self._joined[name] = text
             try:
-                joined = byte_language(text) if self._is_bytes else regex_language(text, ascii_case=self._ascii_case)
+                joined = (
+                    byte_language(text, dialect=self._dialect)
+                    if self._is_bytes
+                    else regex_language(text, ascii_case=self._ascii_case, dialect=self._dialect)
+                )
                 part = _measured(joined)
             except GrammarError as error:
                 raise definition.source.error(
@@ -224,7 +229,10 @@ class Terminals:
     def _literal(self, token: Token, source: Source) -> _Part:
         pattern, part = self._pattern(token, source)
         if part is None:
-            part = _measured(pattern_language(pattern, source, ascii_case=self._ascii_case, is_bytes=self._is_bytes))
+            language = pattern_language(
+                pattern, source, ascii_case=self._ascii_case, is_bytes=self._is_bytes, dialect=self._dialect
+            )
+            part = _measured(language)
             self._patterns[id(token)] = pattern, part
         return part
 

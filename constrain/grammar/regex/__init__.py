@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar import utf8
@@ -19,7 +18,7 @@ from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regex.lengths import with_length
 from constrain.grammar.regex.lower import Lowering
 from constrain.grammar.regex.nodes import PLAIN
-from constrain.grammar.regex.parser import parse
+from constrain.grammar.regex.parser import Dialect, parse
 from constrain.grammar.regex.settle import settle
 from constrain.grammar.regex.spell import Speller
 from constrain.grammar.regex.whole import whole_text
@@ -34,8 +33,10 @@ __all__ = ["from_regex", "least_length", "regex_code_points", "regex_language", 
 _MOST_CHARACTERS = 1000
 
 
-def regex_language(pattern: str, *, flags: str = "", anchored: bool = True, ascii_case: bool = False) -> Regular:
-    """The texts that a pattern in Python's syntax matches, as UTF-8.
+def regex_language(
+    pattern: str, *, flags: str = "", anchored: bool = True, ascii_case: bool = False, dialect: Dialect = "python"
+) -> Regular:
+    """The texts that a pattern matches, as UTF-8.
 
     Parameters
     ----------
@@ -46,6 +47,8 @@ def regex_language(pattern: str, *, flags: str = "", anchored: bool = True, asci
         True: the texts that match as a whole.  False: those in which there is a match somewhere.
     ascii_case : bool
         Whether the flag ``i`` is about the letters of ASCII alone, with or without the flag ``a``.
+    dialect : "python", "ecma" or "rust"
+        Whose meaning ``\\d \\w \\s \\b . ^ $``, escapes and sets have.
 
     Raises
     ------
@@ -53,14 +56,14 @@ def regex_language(pattern: str, *, flags: str = "", anchored: bool = True, asci
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
     if len(pattern) > _MOST_CHARACTERS:
-        return regex_code_points(pattern, flags=flags, anchored=anchored, ascii_case=ascii_case)
-    return _known_language(pattern, flags, anchored, ascii_case)
+        return regex_code_points(pattern, flags=flags, anchored=anchored, ascii_case=ascii_case, dialect=dialect)
+    return _known_language(pattern, flags, anchored, ascii_case, dialect)
 
 
 @lru_cache(maxsize=512)
-def _known_language(pattern: str, flags: str, anchored: bool, ascii_case: bool) -> Regular:
+def _known_language(pattern: str, flags: str, anchored: bool, ascii_case: bool, dialect: Dialect) -> Regular:
     """A language that is made once, however many grammars have the pattern: names, numbers, strings, keywords."""
-    return regex_code_points(pattern, flags=flags, anchored=anchored, ascii_case=ascii_case)
+    return regex_code_points(pattern, flags=flags, anchored=anchored, ascii_case=ascii_case, dialect=dialect)
 
 
 def regex_code_points(
@@ -68,7 +71,7 @@ def regex_code_points(
     *,
     flags: str = "",
     anchored: bool = True,
-    dialect: Literal["python", "ecma"] = "python",
+    dialect: Dialect = "python",
     encode_char: Callable[[CodePoints], Regular] = utf8.encode,
     ascii_case: bool = False,
 ) -> Regular:
@@ -76,10 +79,8 @@ def regex_code_points(
 
     Parameters
     ----------
-    pattern, flags, anchored, ascii_case
+    pattern, flags, anchored, dialect, ascii_case
         As in :func:`regex_language`.
-    dialect : "python" or "ecma"
-        Whose meaning ``\\d \\w \\s \\b . ^ $`` and escapes have.
     encode_char : callable
         Takes a set of code points and returns the language of their spellings.  A code point may
         have several spellings.  No spelling may be empty or the beginning of another one, and no
@@ -121,7 +122,7 @@ def least_length(pattern: str) -> int:
 _PATTERN = "the pattern"
 
 
-def from_regex(pattern: str, flags: str = "", dialect: Literal["python", "ecma"] = "python") -> GrammarIR:
+def from_regex(pattern: str, flags: str = "", dialect: Dialect = "python") -> GrammarIR:
     """The grammar of the texts that a pattern matches as a whole.
 
     Raises

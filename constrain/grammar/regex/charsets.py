@@ -11,8 +11,8 @@ from constrain.errors import GrammarError
 from constrain.grammar.regex import classes
 from constrain.grammar.utf8 import LAST, CodePoints, negate, normalize
 
-FOLD, DOTALL, MULTILINE, VERBOSE, ASCII, ASCII_CASE, ECMA_CASE = 1, 2, 4, 8, 16, 32, 64
-"""The flags i, s, m, x and a; and what the flag i is about where it is not Python's."""
+FOLD, DOTALL, MULTILINE, VERBOSE, ASCII, ASCII_CASE, ECMA_CASE, RUST = 1, 2, 4, 8, 16, 32, 64, 128
+"""The flags i, s, m, x and a; what the flag i is about where it is not Python's; and that the dialect is Rust's."""
 
 CASE = FOLD | ASCII | ASCII_CASE | ECMA_CASE
 """All that :func:`in_any_case` looks at."""
@@ -38,6 +38,8 @@ def named_class(letter: str, ecma: bool, flags: int) -> CodePoints:
         points = {"d": classes.DIGIT, "w": classes.WORD, "s": classes.ECMA_SPACE}[lower]
     elif flags & ASCII:
         points = {"d": classes.DIGIT, "w": classes.WORD, "s": classes.SPACE}[lower]
+    elif flags & RUST:
+        points = classes.rust_class(lower)
     else:
         points = classes.perl_class(lower)
     if ecma:
@@ -273,7 +275,7 @@ def read_set(source: Source) -> CodePoints:
         reason = None if source.ecma else posix_class(text, begin)
         if reason is not None:
             source.fail(reason, begin)
-        low = _member(source)
+        low = read_member(source)
         follower = text[source.at : source.at + 2]
         if follower[:1] != "-" or follower == "-]" or follower == "-":
             if isinstance(low, int):
@@ -282,7 +284,7 @@ def read_set(source: Source) -> CodePoints:
                 sets += low
             continue
         source.at += 1
-        high = _member(source)
+        high = read_member(source)
         if isinstance(low, int) and isinstance(high, int):
             if low > high:
                 source.fail(f"the range {text[begin : source.at]} is in the wrong order", begin)
@@ -303,7 +305,8 @@ def read_set(source: Source) -> CodePoints:
     return negate(points) if negated else points
 
 
-def _member(source: Source) -> int | CodePoints:
+def read_member(source: Source) -> int | CodePoints:
+    """Read a character of a set, or an escape in it."""
     char = source.text[source.at]
     if char == "\\":
         return read_escape(source, in_set=True)

@@ -1,19 +1,22 @@
 """Sets of characters that have a name: ``\\d``, ``\\w``, ``\\p{Lu}``; and which characters differ only in case.
 
 ``\\d``, ``\\w``, ``\\s`` and case are worked out from the Unicode data of the running Python, the first time they are
-asked for, and kept.  So ``\\w`` here and ``\\w`` in :mod:`re` agree in every version of Python.  General categories are
-those of one version of Unicode (:mod:`constrain.unicode_categories`).  There are no scripts (``\\p{Greek}``).
+asked for, and kept.  So ``\\w`` here and ``\\w`` in :mod:`re` agree in every version of Python.  General categories
+and scripts are those of one version of Unicode (:mod:`constrain.unicode_categories`, :mod:`constrain.unicode_scripts`).
 """
 
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from constrain.grammar.utf8 import ALL, LAST, CodePoints, common, negate, normalize
-from constrain.unicode_categories import CATEGORIES, category_table
+from constrain.unicode_categories import CATEGORIES, SPACES, category_table
+from constrain.unicode_scripts import SCRIPTS, script_table
 
 DIGIT: CodePoints = ((0x30, 0x39),)
 WORD: CodePoints = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -94,6 +97,26 @@ def perl_class(letter: str) -> CodePoints:
     return tuple((match.start(1), match.end(1) - 1) for match in ranges)
 
 
+# Other_Alphabetic, beside marks: letters in circles and squares.
+_ALPHABETIC_SYMBOLS: CodePoints = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
+_JOIN_CONTROL: CodePoints = ((0x200C, 0x200D),)
+
+
+@lru_cache(maxsize=8)
+def rust_class(letter: str) -> CodePoints:
+    """The meaning of ``\\d``, ``\\w`` or ``\\s`` in Rust's ``regex``, for ``letter`` in ``"dws"``.
+
+    ``\\s`` is White_Space, and ``\\w`` what Unicode Technical Standard 18 calls a word character: Alphabetic, marks,
+    decimal digits, connecting punctuation and Join_Control.
+    """
+    if letter == "s":
+        return SPACES
+    if letter == "d":
+        return _category("Nd")
+    categories = (span for name in ("L", "Nl", "M", "Nd", "Pc") for span in _category(name))
+    return normalize((*categories, *_ALPHABETIC_SYMBOLS, *_JOIN_CONTROL))
+
+
 def _every_code_point() -> str:
     return np.arange(LAST + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
@@ -101,9 +124,9 @@ def _every_code_point() -> str:
 def property_class(name: str) -> CodePoints:
     """The code points with a Unicode property, as it stands between the braces of ``\\p{...}``.
 
-    General categories by short or long name, alone or after ``gc=`` or ``General_Category=``, and ``Any``, ``ASCII``,
-    ``Assigned``, ``ID_Start``, ``ID_Continue``, ``XID_Start`` and ``XID_Continue``.  Case, spaces, ``-`` and ``_`` do
-    not matter.
+    General categories by short or long name, alone or after ``gc=`` or ``General_Category=``, scripts, alone or after
+    ``sc=`` or ``Script=``, and ``Any``, ``ASCII``, ``Assigned``, ``ID_Start``, ``ID_Continue``, ``XID_Start`` and
+    ``XID_Continue``.  Case, spaces, ``-`` and ``_`` do not matter.
 
     Raises
     ------
@@ -112,8 +135,10 @@ def property_class(name: str) -> CodePoints:
     """
     key, equals, value = name.partition("=")
     if equals:
-        if _loose(key) in ("script", "sc", "scriptextensions", "scx"):
-            raise KeyError(_no_scripts(name))
+        if _loose(key) in ("scriptextensions", "scx"):
+            raise KeyError(f"\\p{{{name}}}: Script_Extensions are not known; write \\p{{Script={value.strip()}}}")
+        if _loose(key) in ("script", "sc"):
+            return _script(value)
         if _loose(key) not in ("generalcategory", "gc"):
             raise KeyError(f"unknown property '{key}' in \\p{{{name}}}; general categories such as \\p{{Lu}} are known")
         key = value
@@ -129,7 +154,9 @@ def property_class(name: str) -> CodePoints:
             return _OF_IDENTIFIERS[loose]()
     short = _SHORT_NAMES.get(loose)
     if short is None:
-        raise KeyError(_no_scripts(name))
+        if loose in SCRIPTS and not equals:
+            return _script(name)
+        raise KeyError(_unknown(name))
     return _category(short)
 
 
@@ -140,11 +167,25 @@ def _loose(name: str) -> str:
 _SHORT_NAMES = {_loose(name): short for long, short in _LONG_NAMES.items() for name in (long, short)}
 
 
-def _no_scripts(name: str) -> str:
+def _unknown(name: str) -> str:
     return (
-        f"unknown property \\p{{{name}}}: general categories (L, Lu, Nd, ...), Any, ASCII, Assigned, ID_Start, "
-        "ID_Continue, XID_Start and XID_Continue are known; for a script write its ranges, such as [\\u0370-\\u03ff]"
+        f"unknown property \\p{{{name}}}: general categories (L, Lu, Nd, ...), scripts (Greek, Latin, ...), Any, "
+        "ASCII, Assigned, ID_Start, ID_Continue, XID_Start and XID_Continue are known; for another one write its "
+        "ranges, such as [\\u0370-\\u03ff]"
     )
+
+
+def _script(name: str) -> CodePoints:
+    number = SCRIPTS.get(_loose(name))
+    if number is None:
+        near = get_close_matches(_loose(name), SCRIPTS, n=1)
+        raise KeyError(f"unknown script {name.strip()!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return _scripts()[number]
+
+
+@lru_cache(maxsize=1)
+def _scripts() -> dict[int, CodePoints]:
+    return _spans_by_value(script_table())
 
 
 # Of identifiers (Unicode Standard Annex 31, section 2.3): the properties Other_ID_Start and Other_ID_Continue; the one
@@ -204,13 +245,18 @@ def _category(short: str) -> CodePoints:
 
 @lru_cache(maxsize=1)
 def _categories() -> dict[str, CodePoints]:
-    table = category_table()
+    spans = _spans_by_value(category_table())
+    return {category: spans.get(number, ()) for number, category in enumerate(CATEGORIES)}
+
+
+def _spans_by_value(table: npt.NDArray[np.uint8]) -> dict[int, CodePoints]:
+    """The code points of each value in a table with one for every code point."""
     ends = np.append(np.flatnonzero(table[:-1] != table[1:]), LAST)
     firsts = np.append(0, ends[:-1] + 1)
-    spans: dict[str, list[tuple[int, int]]] = {category: [] for category in CATEGORIES}
-    for first, last, number in zip(firsts.tolist(), ends.tolist(), table[firsts].tolist(), strict=True):
-        spans[CATEGORIES[number]].append((first, last))
-    return {category: tuple(found) for category, found in spans.items()}
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for first, last, value in zip(firsts.tolist(), ends.tolist(), table[firsts].tolist(), strict=True):
+        spans.setdefault(value, []).append((first, last))
+    return {value: tuple(found) for value, found in spans.items()}
 
 
 TURKIC = frozenset((0x130, 0x131))

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Literal, get_args
 
 from constrain.errors import GrammarError
 from constrain.grammar.regex import charsets, classes
+from constrain.grammar.regex.nested_sets import read_nested_set
 from constrain.grammar.regex.nodes import After, Before, Chars, Node, alt, chars, look, rep, seq
 from constrain.grammar.utf8 import ALL, CodePoints, negate
 from constrain.limits import spend
+
+Dialect = Literal["python", "ecma", "rust"]
+"""Whose syntax a pattern has: that of Python's ``re``, of ECMAScript, or of Rust's ``regex``."""
+
+DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 MAX_LENGTH = 200_000
 """Characters in a pattern."""
@@ -55,11 +62,12 @@ def parse(pattern: str, flags: str, dialect: str, *, ascii_case: bool = False) -
     """
     if not isinstance(pattern, str):
         raise TypeError(f"a pattern is a str, not {type(pattern).__name__}")
-    if dialect not in ("python", "ecma"):
-        raise ValueError(f"dialect must be 'python' or 'ecma', not {dialect!r}")
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect must be {' or '.join(map(repr, DIALECTS))}, not {dialect!r}")
     if len(pattern) > MAX_LENGTH:
         raise GrammarError(f"the pattern has {len(pattern)} characters; the limit is {MAX_LENGTH}")
     bits = charsets.ASCII_CASE * ascii_case | charsets.ECMA_CASE * (dialect == "ecma")
+    bits |= charsets.RUST * (dialect == "rust")
     for flag in flags:
         if flag not in _FLAGS:
             raise GrammarError(f"unknown regex flag {flag!r}; there are {', '.join(_FLAGS)}")
@@ -97,6 +105,10 @@ class _Parser(charsets.Source):
         self.names: set[str] = set()
         self.assertions = 0
         self.last = _NONE
+        # There greed is a flag, nothing is possessive, and more assertions are escapes.
+        self.is_rust = bool(flags & charsets.RUST)
+        self.read_set = read_nested_set if self.is_rust else charsets.read_set
+        self.known_flags = {**_FLAGS, "U": 0} if self.is_rust else _FLAGS
 
     def parse(self) -> Node:
         text, size = self.text, len(self.text)
@@ -111,7 +123,7 @@ class _Parser(charsets.Source):
                 self.items.append(_char(ord(char), self.flags & charsets.CASE))
                 self.last = _ATOM
             elif char == "[":
-                self._atom(chars(charsets.read_set(self)))
+                self._atom(chars(self.read_set(self)))
             elif char == "\\":
                 self._escape()
             elif char == "(":
@@ -183,6 +195,9 @@ class _Parser(charsets.Source):
     def _escape(self) -> None:
         at, text = self.at, self.text
         letter = text[at + 1 : at + 2]
+        if self.is_rust and (letter == "<" or letter == ">" or text.startswith("b{", at + 1)):
+            escape = f"\\{letter}" if letter != "b" else "\\b{...}"
+            self.fail(f"{escape} is a boundary that is not supported; write \\b, beside a look-around", at)
         if letter and letter in "AbBZz":
             self._anchor(letter, 2)
             return
@@ -253,20 +268,20 @@ class _Parser(charsets.Source):
             self.fail(f"unknown kind of group {self.text[at : at + 4]!r}", at)
         on, minus, off, end = match.groups()
         for offset, letter in enumerate(on + (off or "")):
-            if letter not in _FLAGS:
+            if letter not in self.known_flags:
                 place = at + 2 + offset + (minus is not None and offset >= len(on))
-                self.fail(f"unknown flag {letter!r}; there are {', '.join(_FLAGS)}", place)
+                self.fail(f"unknown flag {letter!r}; there are {', '.join(self.known_flags)}", place)
         if ("a" in on and "u" in on) or "a" in (off or "") or "u" in (off or ""):
             self.fail("the flags 'a' and 'u' exclude each other and cannot be switched off", at)
         if not on and not off:
             self.fail("flags are missing here", at)
         flags = self.flags & ~charsets.ASCII if "u" in on else self.flags
         for letter in on:
-            flags |= _FLAGS[letter]
+            flags |= self.known_flags[letter]
         for letter in off or "":
             if letter in on:
                 self.fail(f"the flag {letter!r} is switched both on and off", at)
-            flags &= ~_FLAGS[letter]
+            flags &= ~self.known_flags[letter]
         if end == ":":
             self._push("group", at, len(match[0]))
         elif self.groups or self.items or self.alternatives:
@@ -323,7 +338,7 @@ class _Parser(charsets.Source):
         self.at = at + length
         item = self.items.pop()
         follower = text[self.at : self.at + 1]
-        if follower == "+" and not self.ecma:
+        if follower == "+" and not self.ecma and not self.is_rust:
             self.at += 1
             self.items.append(self._possessive(item, least, most, at))
         else:

@@ -6,6 +6,7 @@ import re
 
 from constrain.errors import GrammarError
 from constrain.grammar.regex import regex_code_points
+from constrain.grammar.regex.parser import Dialect
 from constrain.grammar.regular import Regular, byte_set
 from constrain.grammar.utf8 import CodePoints
 
@@ -13,8 +14,8 @@ from constrain.grammar.utf8 import CodePoints
 _UNIT = re.compile(r"\\x\{|\\.|\(\?[imsx]*-u[:)]|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 
 
-def byte_language(pattern: str, flags: str = "") -> Regular:
-    """The language of a regex in Python's syntax whose characters are bytes; what is not ASCII in it is its bytes.
+def byte_language(pattern: str, flags: str = "", dialect: Dialect = "python") -> Regular:
+    """The language of a regex whose characters are bytes; what is not ASCII in it is its bytes.
 
     Parameters
     ----------
@@ -22,6 +23,7 @@ def byte_language(pattern: str, flags: str = "") -> Regular:
         ``\\xHH`` is a byte; ``\\w``, ``\\d`` and ``\\s``, and the case of letters, are those of ASCII.
     flags : str
         Any of ``i s m x``.
+    dialect : "python" or "rust"
 
     Raises
     ------
@@ -42,7 +44,7 @@ def byte_language(pattern: str, flags: str = "") -> Regular:
 
     written = _UNIT.sub(spelled, pattern)
     try:
-        return regex_code_points(written, flags="a" + flags, encode_char=_single_bytes)
+        return regex_code_points(written, flags="a" + flags, dialect=dialect, encode_char=_single_bytes)
     except GrammarError as error:
         if written == pattern:
             raise

@@ -326,8 +326,9 @@ _READERS: dict[str, Callable[[_Fields], f.Format]] = {
 
 
 def _read_legacy(fields: _Fields) -> f.Format:
-    """``structures`` (or ``tags``), each with ``begin``, ``schema`` and ``end``, and ``triggers``."""
+    """``structures``, each with ``begin``, ``schema`` and ``end``; ``triggers``; in SGLang also ``at_least_one``."""
     fields.take("type", None)
+    is_required = fields.flag("at_least_one")
     triggers = fields.texts("triggers")
     name = "structures"
     tags = []
@@ -350,4 +351,4 @@ def _read_legacy(fields: _Fields) -> f.Format:
     fields.finish()
     if not triggers or not tags:
         fields.fail("must not be empty", name if triggers else "triggers")
-    return f.TriggeredTags("#", tuple(dict.fromkeys(triggers)), tuple(tags))
+    return f.TriggeredTags("#", tuple(dict.fromkeys(triggers)), tuple(tags), is_required)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any, get_args
 
 from constrain.collection import paused_collection
@@ -76,7 +77,10 @@ def style_named(style: str | ToolStyle, reasoning_begun: bool | None = None) -> 
     if isinstance(style, str):
         known = STYLES.get(ALIASES.get(style, style))
     if known is None:
-        raise ConstrainError(f"there is no style {style!r}; there are {', '.join(sorted({*STYLES, *ALIASES}))}")
+        known_names = sorted({*STYLES, *ALIASES})
+        nearest = _nearest(style, known_names) if isinstance(style, str) else None
+        others = "there are" if nearest is None else f"did you mean {nearest!r}? There are"
+        raise ConstrainError(f"there is no style {style!r}; {others} {', '.join(known_names)}")
     if reasoning_begun is None:
         return known
     if not isinstance(reasoning_begun, bool):
@@ -86,6 +90,20 @@ def style_named(style: str | ToolStyle, reasoning_begun: bool | None = None) -> 
             raise ConstrainError(f"reasoning_begun: there are no thoughts in the style {known.name}")
         return known
     return replace(known, reasoning=replace(known.reasoning, is_open=reasoning_begun))
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    """The name that was meant: servers write minimax-m2 or deepseekv31 for minimax_m2 and deepseek_v3.1."""
+    letters = _letters(name)
+    # The same letters first: glm47 is as near to glm4.5 as a typing error.
+    same = [other for other in names if _letters(other) == letters]
+    near = same or get_close_matches(name, names, n=1, cutoff=0.75)
+    return near[0] if near else None
+
+
+def _letters(name: str) -> str:
+    """The letters and digits of a name."""
+    return "".join(filter(str.isalnum, name)).lower()
 
 
 def _allowed(tools: list[Tool], names: tuple[str, ...] | None) -> list[Tool]:
