@@ -139,7 +139,7 @@ class _Reader:
         for (lexeme, node), cores in places.items():
             if len(begun) + len(fresh) + len(ignored) == limit:
                 break
-            first = self._bits(t.FIRST_BYTES, node) & allowed
+            first = self._bits(t.SUMMARY_SETS, int(self._get(t.FIRST_BYTES)[node])) & allowed
             if not first:
                 continue
             started = self._has_begun(lexeme, node)

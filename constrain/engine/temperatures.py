@@ -60,7 +60,7 @@ class Temperatures:
             here = waiting.setdefault(earley_set, {}) or self._waiting(earley_set)
             waiting[earley_set] = here
             for lexeme, expression in members.tolist():
-                if lexeme not in self._ignored and np.any(get(t.FIRST_BYTES)[expression]):
+                if lexeme not in self._ignored and np.any(get(t.SUMMARY_SETS)[get(t.FIRST_BYTES)[expression]]):
                     todo += here.get(~lexeme, ())
         found: float | None = None
         seen = set(todo)

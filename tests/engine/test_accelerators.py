@@ -20,7 +20,6 @@ from constrain.engine.masks import accelerators, fast
 from constrain.engine.masks.accelerators import ACCELERATORS, NAMES, PLAIN_VARIABLE
 from constrain.engine.storage import links
 from constrain.engine.storage.header import FIRST_LINK, HEADER
-from constrain.engine.storage.statuses import NOT_MINE
 
 LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
 # Of core_masks, relative_masks and star_closures, which ask them.
@@ -43,6 +42,10 @@ OBJECT = {
     "properties": {name: {"type": "integer"} for name in ("name", "names", "note", "é")},
     "required": ["note"],
 }
+WITHOUT_NOTES = r"""
+start: TEXT
+TEXT: /(?s:.)*/ & ~/(?s:.)*(note|oa)(?s:.)*/
+"""
 CASES: list[tuple[Any, bytes]] = [
     (OBJECT, b'{\n    "names": 1, "no'),
     ({**OBJECT, "additionalProperties": False}, b'{"name'),
@@ -54,6 +57,7 @@ CASES: list[tuple[Any, bytes]] = [
     (WORDS, b'"note is a na'),
     ({"type": "array", "items": {}, "uniqueItems": True, "minItems": 1}, b'[{"a":'),
     ({"type": "string", "not": {"pattern": "note"}}, b'"a no'),
+    (WITHOUT_NOTES, b"a na no"),
 ]
 
 
@@ -105,9 +109,10 @@ def all_masks(names: Collection[str] | None, max_tokens: int | None = None) -> l
     vocabulary = constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
     assert len(vocabulary.shared) == 0  # too small for the disk
     found: list[Any] = []
-    for schema, text in CASES:
+    for source, text in CASES:
+        is_lark = isinstance(source, str)
         for _ in range(2):
-            grammar = constrain.Grammar.from_json_schema(schema)
+            grammar = constrain.Grammar.from_lark(source) if is_lark else constrain.Grammar.from_json_schema(source)
             compiled = constrain.CompiledGrammar(grammar.ir, vocabulary, accelerators=names)
             found += masks_along(compiled, text, max_tokens)
     return found
@@ -129,13 +134,13 @@ def with_budgets() -> list[Any]:
 
 @contextlib.contextmanager
 def counted(link: int) -> Iterator[list[int]]:
-    """What a link's kernel answers within tables that are made meanwhile, without NOT_MINE."""
+    """What a link's kernel answers within tables that are made meanwhile, without NOT_MINE and what stopped it."""
     accelerators.load(*NAMES)
     answers: list[int] = []
 
     def count(kernel: Callable[[], int], _a: int, _b: int) -> int:
         result = kernel()
-        if result != NOT_MINE:
+        if result >= 0:
             answers.append(result)
         return result
 

@@ -13,7 +13,7 @@ from constrain.engine.storage.access import push_pair, set_used, used
 from constrain.engine.storage.header import CLASSES, CTX, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_DERIVATIVE, far_call
-from constrain.engine.storage.schemas import WORK_STACK, class_bytes, expressions, first_bytes, work_stack
+from constrain.engine.storage.schemas import WORK_STACK, class_bytes, expressions, work_stack
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64, types
 
@@ -52,7 +52,7 @@ def _is_within(ctx, part, item):
             result = int64(0)
         for k in range(ctx[CLASSES]):
             byte = class_bytes(ctx)[k]
-            if result != 1 or not (first_bytes(ctx)[inner, byte >> 6] >> (byte & 63)) & 1:
+            if result != 1 or not (e.first_bytes(ctx, int64(inner), byte >> 6) >> (byte & 63)) & 1:
                 continue
             inner_left = far_call(ctx, F_DERIVATIVE, inner, byte)
             if inner_left == e.EMPTY:

@@ -37,7 +37,7 @@ def _stays(ctx, expression, byte):
     if records[part].kind != e.SET:
         return False
     # What follows must not begin so: then there would be two ways.
-    bits = t.byte_sets(ctx)[records[part].first, word] & ~t.first_bytes(ctx)[tail, word]
+    bits = t.byte_sets(ctx)[records[part].first, word] & ~e.first_bytes(ctx, int64(tail), word)
     return (bits >> (byte & 63)) & 1 != 0
 
 
@@ -62,7 +62,7 @@ def known_derivative(ctx, expression, byte):
     if kind == e.ALL:
         return int64(e.ALL)
     # Most bytes cannot begin most expressions; saying so needs no memo.
-    if not (t.first_bytes(ctx)[expression, byte >> 6] >> (byte & 63)) & 1:
+    if not (e.first_bytes(ctx, expression, byte >> 6) >> (byte & 63)) & 1:
         return int64(e.EMPTY)
     if kind == e.QUOTATION:
         return far_call(ctx, F_QUOTATION_DERIVATIVE, expression, byte)

@@ -24,7 +24,7 @@ expression a ready-made automaton state (derivatives.py).
 from __future__ import annotations
 
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import push, push_pair, room, set_used, used
+from constrain.engine.storage.access import bucket_room, push, push_pair, room, set_used, used
 from constrain.engine.storage.hashing import find, finish_hash, has_room, insert, mix
 from constrain.engine.storage.header import BUDGET, CTX, RESULT1, RESULT2, RESULT4
 from constrain.engine.storage.jit import njit_inner
@@ -61,6 +61,24 @@ UNKNOWN, ALIVE, DEAD, VISITED = 0, 1, 2, 3
 """In LIVENESS: not searched for yet; there is a string; there is none; a search under way has been there."""
 
 
+@njit_inner(RESULT2)
+def first_bytes(ctx, expression, word):
+    """A quarter of the set of the bytes that the strings of an expression may begin with."""
+    return t.summary_sets(ctx)[t.first_bytes(ctx)[expression], word]
+
+
+@njit_inner(RESULT2)
+def last_bytes(ctx, expression, word):
+    """A quarter of the set of the bytes that they may end with."""
+    return t.summary_sets(ctx)[t.last_bytes(ctx)[expression], word]
+
+
+@njit_inner(RESULT2)
+def necessary_bytes(ctx, expression, word):
+    """A quarter of the set of the bytes that each of them has."""
+    return t.summary_sets(ctx)[t.necessary_bytes(ctx)[expression], word]
+
+
 @njit_inner(int64(CTX, int64))
 def is_nullable(ctx, expression):
     """Whether an expression's language holds the empty string (1 or 0)."""
@@ -79,6 +97,11 @@ def append_expression(ctx, head, a, b, c, code):
     if not room(ctx, t.EXPRESSIONS, 1) or not room(ctx, t.LIVENESS, 1) or not room(ctx, t.EXPRESSION_PRINTS, 1):
         return int64(FAIL)
     if not room(ctx, t.FIRST_BYTES, 1) or not room(ctx, t.LAST_BYTES, 1) or not room(ctx, t.NECESSARY_BYTES, 1):
+        return int64(FAIL)
+    # Three sets of bytes at most.
+    if not room(ctx, t.SUMMARY_SETS, 3) or not room(ctx, t.SUMMARY_SET_HASHES, 3):
+        return int64(FAIL)
+    if not bucket_room(ctx, t.SUMMARY_SET_BUCKETS, used(ctx, t.SUMMARY_SET_HASHES) + 2):
         return int64(FAIL)
     if not room(ctx, t.SHORTEST_LENGTHS, 1) or not room(ctx, t.END_LENGTHS, 1) or not room(ctx, t.LIFE_LENGTHS, 1):
         return int64(FAIL)

@@ -34,7 +34,7 @@ import numpy as np
 from constrain.engine.automata.expressions import COMPLEX_FLAG, CONCAT, LITERAL, QUOTES_FLAG, REPEAT, SET, UNION
 from constrain.engine.automata.lexer_states import CLOSURE
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.access import i64, push, room, set_used, used
+from constrain.engine.storage.access import i32, i64, push, room, set_used, used
 from constrain.engine.storage.hashing import mix
 from constrain.engine.storage.header import CTX, LONGEST, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
@@ -303,8 +303,8 @@ def hint_of(ctx, lexer_state):
         expression = t.lexer_members(ctx)[offset + 2 * i + 1]
         hint = mix(hint, min(t.shortest_lengths(ctx)[expression], ctx[LONGEST] + 1))
         for slot in (t.FIRST_BYTES, t.LAST_BYTES, t.NECESSARY_BYTES):
-            for word in range(4 * expression, 4 * expression + 4):
-                hint = mix(hint, i64(ctx, slot)[word])
+            for word in range(4):
+                hint = mix(hint, t.summary_sets(ctx)[i32(ctx, slot)[expression], word])
     return hint
 
 

@@ -72,14 +72,13 @@ def _begin_transitions(ctx, state, base, count):
     tmp = t.work_stack(ctx)
     classes = ctx[CLASSES]
     trans = t.lexer_transitions(ctx)
-    first = t.first_bytes(ctx)
     class_byte = t.class_bytes(ctx)
     begins = t.lexer_first_bytes(ctx)
     n_bytes = int64(0)
     for quarter in range(4):
         bits = int64(0)
         for j in range(count):
-            bits |= first[tmp[base + 2 * j + 1], quarter]
+            bits |= e.first_bytes(ctx, int64(tmp[base + 2 * j + 1]), quarter)
         begins[state, quarter] = bits
         n_bytes += count_bits(bits)
     set_used(ctx, t.LEXER_FIRST_BYTES, state + 1)
@@ -221,14 +220,13 @@ def leads_on(ctx, state, byte_class):
         return int64(0)
     byte = t.class_bytes(ctx)[byte_class]
     word = byte >> 6
-    first = t.first_bytes(ctx)
     records = t.expressions(ctx)
     pool = t.lexer_members(ctx)
     offset = t.lexer_states(ctx)[state].offset
     for i in range(offset, offset + 2 * t.lexer_states(ctx)[state].count, 2):
-        expression = pool[i + 1]
+        expression = int64(pool[i + 1])
         # Whether anything is left of an intersection or a complement takes its derivative to know.
-        if (first[expression, word] >> (byte & 63)) & 1 and not records[expression].flags & e.COMPLEX_FLAG:
+        if (e.first_bytes(ctx, expression, word) >> (byte & 63)) & 1 and not records[expression].flags & e.COMPLEX_FLAG:
             trans[place] = LEADS_ON
             return int64(1)
     return int64(0)

@@ -138,7 +138,7 @@ def _follow(ctx, way):
     to_go = _bytes_to_go(ctx, here)
     for next_class in range(t.life_ways(ctx)[way].step, ctx[CLASSES]):
         byte = int64(t.class_bytes(ctx)[next_class])
-        if not (t.first_bytes(ctx)[here, byte >> 6] >> (byte & 63)) & 1:
+        if not (e.first_bytes(ctx, here, byte >> 6) >> (byte & 63)) & 1:
             continue
         successor = far_call(ctx, F_DERIVATIVE, here, byte)
         if successor < 0:

@@ -16,7 +16,7 @@ lexeme of it.  A lexer state says so with three means:
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import ALIVE, DEAD, UNKNOWN, VISITED, is_nullable
+from constrain.engine.automata.expressions import ALIVE, DEAD, UNKNOWN, VISITED, first_bytes, is_nullable
 from constrain.engine.automata.lexer_states import GUARD_BIT, next_lexer_state
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, push_pair, room, set_used, used
@@ -177,12 +177,12 @@ def guarded(ctx, initial, accept):
     for i in range(members):
         tmp[base + i] = pool[first + i]
     end = base + members
-    begins, firsts = t.lexer_first_bytes(ctx), t.first_bytes(ctx)
+    begins = t.lexer_first_bytes(ctx)
     for i in range(offset + 1, offset + count):
         expression = t.accept_members(ctx)[i] & ~GUARD_BIT
         common = int64(0)
         for quarter in range(4):
-            common |= begins[initial, quarter] & firsts[expression, quarter]
+            common |= begins[initial, quarter] & first_bytes(ctx, int64(expression), quarter)
         if common:
             tmp[end] = used(ctx, t.LEXEME_ROLES)
             tmp[end + 1] = expression

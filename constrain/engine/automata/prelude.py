@@ -27,7 +27,11 @@ from constrain.grammar.regular import Regular
 
 PreludeMaker = Callable[[], tuple[Regular, ...]]
 
-_SLOTS = (*t.EXPRESSION_TABLES, t.CHILDREN, t.LITERAL_BYTES, t.BYTE_SETS)
+_SLOTS = (
+    *t.EXPRESSION_TABLES,
+    *(t.CHILDREN, t.LITERAL_BYTES, t.BYTE_SETS, t.SUMMARY_SETS, t.SUMMARY_SET_HASHES),
+)
+_BUCKETS = t.EXPRESSION_BUCKETS, t.SUMMARY_SET_BUCKETS
 
 # Front-ends times lengths of the longest token that are remembered at a time.
 _PRELUDES_KEPT = 8
@@ -69,7 +73,7 @@ class Prelude:
         # Once here, and not in every grammar.
         while fingerprints.print_expressions(tables.ctx) == FAIL:
             tables.grow()
-        self.snapshot = tables.snapshot(_SLOTS, (t.EXPRESSION_BUCKETS,))
+        self.snapshot = tables.snapshot(_SLOTS, _BUCKETS)
 
 
 _lock = threading.Lock()

@@ -5,7 +5,7 @@ through which kernels read it:
 
 * Reading gives an int64, whatever the number is kept as (uint8 without a sign).  Writing cuts an int64 to that size.
   So kernels hold neither strides nor widths, and hardly a conversion.
-* An element may be an array of numbers, as a set of 256 bits is: ``first_bytes(ctx)[expression, word]``.
+* An element may be an array of numbers, as a set of 256 bits is: ``byte_sets(ctx)[number, word]``.
 * A record is written as a whole by a tuple with a number for each field in their order, or by another record with
   these fields: ``boundaries(ctx)[i] = node, accept``.
 * An index is not looked at: it is not counted from the end if it is negative, as numpy does.  That is why loops over a

@@ -87,12 +87,16 @@ EXPRESSION_PRINTS, expression_prints = _table("expression fingerprints", 2048, n
 """By expression: its fingerprint, 128 bits; zeros until it is asked for."""
 HASHED_WORDS, hashed_words = _table("words to hash", 64, np.int64)
 """Scratch: the words of which a fingerprint is made; then the two that it is."""
-FIRST_BYTES, first_bytes = _table("first bytes of expressions", 2048, np.int64, columns=4)
-"""By expression: the bytes that a string of it may begin with, a set of 256 bits; possibly more than do."""
-LAST_BYTES, last_bytes = _table("last bytes of expressions", 2048, np.int64, columns=4)
-"""The same for the bytes that a string may end with."""
-NECESSARY_BYTES, necessary_bytes = _table("necessary bytes of expressions", 2048, np.int64, columns=4)
-"""By expression: bytes that each of its strings has, a set of 256 bits; possibly fewer than there are."""
+FIRST_BYTES, first_bytes = _table("first bytes of expressions", 2048, np.int32)
+"""By expression: the bytes that its strings may begin with, a set in SUMMARY_SETS; possibly more than do."""
+LAST_BYTES, last_bytes = _table("last bytes of expressions", 2048, np.int32)
+"""The same for the bytes that they may end with."""
+NECESSARY_BYTES, necessary_bytes = _table("necessary bytes of expressions", 2048, np.int32)
+"""By expression: bytes that each of its strings has, a set in SUMMARY_SETS; possibly fewer than there are."""
+SUMMARY_SETS, summary_sets = _table("sets of bytes of expressions", 1024, np.int64, columns=4)
+"""By number: a set of bytes, 256 bits; each once, since few are different."""
+SUMMARY_SET_HASHES, summary_set_hashes = _table("hash codes of sets of bytes", 1024, np.int32)
+SUMMARY_SET_BUCKETS, summary_set_buckets = _table("buckets of sets of bytes", 2048, np.int32, hashes=SUMMARY_SET_HASHES)
 SHORTEST_LENGTHS, shortest_lengths = _table("shortest lengths of expressions", 2048, np.int32)
 """By expression, in bytes: no string of it is shorter."""
 END_LENGTHS, end_lengths = _table("lengths to an end of expressions", 2048, np.int32)
@@ -148,13 +152,13 @@ LEXEMES, lexemes = _table("lexemes", 64, _record("expression is_nullable consume
 """By lexeme: its expression; 1 if that matches the empty string; 1 if it matches more, and with that its marks
 (automata/lexemes.py).
 """
-LEXER_STATES, lexer_states = _table("lexer states", 256, _record("offset count accept goes_on"))
+LEXER_STATES, lexer_states = _table("lexer states", 512, _record("offset count accept goes_on"))
 """By lexer state: its members, ``LEXER_MEMBERS[offset:][:2 * count]``; the accept set of the lexemes that can end
 here; 1 if one can go on.
 """
 LEXER_MEMBERS, lexer_members = _table("lexer state members", 8192, np.int32)
 """The members of lexer states, sorted: a lexeme and, behind it, what is left of it, an expression."""
-LEXER_STATE_HASHES, lexer_state_hashes = _table("lexer state hashes", 256, np.int32)
+LEXER_STATE_HASHES, lexer_state_hashes = _table("lexer state hashes", 512, np.int32)
 LEXER_STATE_BUCKETS, lexer_state_buckets = _table("lexer state buckets", 1024, np.int32, hashes=LEXER_STATE_HASHES)
 LEXER_FIRST_BYTES, lexer_first_bytes = _table("lexer state first bytes", 512, np.int64, columns=4)
 """By lexer state: the bytes with which a member may go on, a set of 256 bits."""
@@ -222,25 +226,25 @@ CORE_KINDS, core_kinds = _table("core kinds", 64, np.uint8)
 """By core: the kinds of the branches in it, and the marks of lexemes that end where it begins (parser/cores.py)."""
 CORE_HASHES, core_hashes = _table("core hashes", 64, np.int32)
 CORE_BUCKETS, core_buckets = _table("core buckets", 256, np.int32, hashes=CORE_HASHES)
-CORE_SCANS, core_scans = _table("core scans", 128, _record("lexeme dot source"))
+CORE_SCANS, core_scans = _table("core scans", 256, _record("lexeme dot source"))
 """An item that waits for a lexeme: the dot behind the lexeme, and where the item comes from: the position of its dot
 in the core, or SELF.  In each core sorted downwards by lexeme.
 """
-CORE_GROUPS, core_groups = _table("core groups", 128, _record("symbol waits count"))
+CORE_GROUPS, core_groups = _table("core groups", 256, _record("symbol waits count"))
 """The items of a core that wait for a nonterminal (``symbol``): ``CORE_WAITS[waits:][:count]``.  Sorted by symbol."""
 CORE_WAITS, core_waits = _table("core waits", 256, _record("dot source"))
 """An item that waits: the dot behind the nonterminal, and its source as in CORE_SCANS."""
 PREDICTED, predicted = _table("prediction marks", 256, np.int32)
 """By nonterminal: the epoch in which it was last predicted."""
-EARLEY_SETS, earley_sets = _table("Earley sets", 64, _record("core offset count accepts completions"))
+EARLEY_SETS, earley_sets = _table("Earley sets", 128, _record("core offset count accepts completions"))
 """By Earley set: its core; its items, ``EARLEY_ITEMS[offset:][:count]``; 1 if the text may end; its places in the
 tables of completions, one for each group of the core, or -1.
 """
 EARLEY_ITEMS, earley_items = _table("Earley set items", 256, _record("dot origin"))
 """The kernel items of Earley sets, sorted: a dot, and the Earley set in which its production began."""
-EARLEY_SET_HASHES, earley_set_hashes = _table("hash codes of Earley sets", 64, np.int32)
+EARLEY_SET_HASHES, earley_set_hashes = _table("hash codes of Earley sets", 128, np.int32)
 EARLEY_SET_BUCKETS, earley_set_buckets = _table("Earley set buckets", 256, np.int32, hashes=EARLEY_SET_HASHES)
-ORIGIN_SETS_AT, origin_sets_at = _table("places of origin sets", 64, np.int32)
+ORIGIN_SETS_AT, origin_sets_at = _table("places of origin sets", 128, np.int32)
 """By Earley set: its first record in ORIGIN_SETS, -1 if it has none."""
 ORIGIN_SETS, origin_sets = _table(
     "origin sets", 0, _record("begin words first least greatest is_full items count", np.int64)
@@ -256,9 +260,9 @@ COMPLETION_MEMO, completion_memo = _table("completion memo", 256, np.int32)
 """By completion of an Earley set: its place in COMPLETION_ITEMS, -1 if unknown, -2 if it is too large."""
 COMPLETION_ITEMS, completion_items = _table("completion items", 256, np.int32)
 """What completions come to: how many items; whether the text may end; then the dot and the origin of each."""
-SCAN_KEYS, scan_keys = _table("scan keys", 256, np.int64)
+SCAN_KEYS, scan_keys = _table("scan keys", 512, np.int64)
 """Map: ``Earley set << 32 | accept set``"""
-SCAN_VALUES, scan_values = _table("scan values", 256, np.int32)
+SCAN_VALUES, scan_values = _table("scan values", 512, np.int32)
 """... to the Earley set behind the lexeme."""
 KERNEL_ITEMS, kernel_items = _table("kernel items", 256, np.int64)
 """Scratch: the items of an Earley set under way, ``dot << 32 | origin``; of a core, ``symbol + END << 32 | place``."""
@@ -282,25 +286,25 @@ OPEN_NODES, open_nodes = _table("trie nodes at open states", 64, np.int32)
 """The trie nodes at which a mask depends on the text."""
 
 # Recognizer states (parser/configurations.py).
-STATES, states = _table("states", 256, _record("offset count accepts"))
+STATES, states = _table("states", 512, _record("offset count accepts"))
 """By state: its configurations, ``CONFIGURATIONS[offset:][:count]``; 1 if the text may end."""
-CONFIGURATIONS, configurations = _table("configurations", 256, _record("earley_set lexer_state"))
+CONFIGURATIONS, configurations = _table("configurations", 512, _record("earley_set lexer_state"))
 """The configurations of states, sorted."""
-STATE_HASHES, state_hashes = _table("state hashes", 256, np.int32)
+STATE_HASHES, state_hashes = _table("state hashes", 512, np.int32)
 STATE_BUCKETS, state_buckets = _table("state buckets", 1024, np.int32, hashes=STATE_HASHES)
 TRANSITIONS, transitions = _table("state transitions", 32768, np.int32)
 """By state and byte class, ``state * classes + class``: the next state (0: dead); -1: unknown; ``-2 - state``: open."""
-STATE_MARKS, state_marks = _table("marks of lexemes that end", 256, np.uint8)
+STATE_MARKS, state_marks = _table("marks of lexemes that end", 512, np.uint8)
 """By state: the marks of lexemes that end there."""
 STATE_WORK, state_work = _table("configurations under way", 64, np.int64)
 """Scratch: configurations under way, ``Earley set << 32 | lexer state``; ends of lexemes with an accept set instead."""
 
 # Masks (masks/state_masks.py).
-LEXER_MASKS, lexer_masks = _table("lexer masks", 256, _record("dense tokens token_count boundaries boundary_count"))
+LEXER_MASKS, lexer_masks = _table("lexer masks", 512, _record("dense tokens token_count boundaries boundary_count"))
 BOUNDARIES, boundaries = _table("boundaries", 1024, _record("node accept"))
 CLOSURE_BYTES, closure_bytes = _table("bytes looked for in closures", 64, np.int32)
 CLOSURE_NODES, closure_nodes = _table("trie nodes with a byte in a closure", 4096, np.int32)
-STATE_MASKS, state_masks = _table("state masks", 256, _record("dense tokens token_count inside inside_count"))
+STATE_MASKS, state_masks = _table("state masks", 512, _record("dense tokens token_count inside inside_count"))
 TOKEN_LISTS, token_lists = _table("token lists", 16384, np.int32)
 DENSE_MASKS, dense_masks = _table("dense masks", 0, np.int32)
 SCRATCH_MASK, scratch_mask = _table("scratch mask", 0, np.int32)
@@ -486,7 +490,7 @@ SIBLINGS = {
     slot: group
     for group in (
         (SYMBOLS, DOT_LEFT, NULLABLE_REST, BRANCH_DOTS),
-        (*EXPRESSION_TABLES, EXPRESSION_BUCKETS, CHILDREN),
+        (*EXPRESSION_TABLES, EXPRESSION_BUCKETS, CHILDREN, SUMMARY_SETS, SUMMARY_SET_HASHES, SUMMARY_SET_BUCKETS),
         (
             LEXER_STATES,
             LEXER_MEMBERS,

@@ -27,9 +27,9 @@ BYTE_SET = 16
 @njit_inner(types.void(CTX, int64, int64))
 def _add_first_bytes(ctx, expression, place):
     """Add the bytes that an expression may begin with to the set at a place of WORK_STACK."""
-    begins, kept = t.first_bytes(ctx), t.work_stack(ctx)
+    kept = t.work_stack(ctx)
     for i in range(BYTE_SET):
-        kept[place + i] |= (begins[expression, i >> 2] >> (16 * (i & 3))) & 0xFFFF
+        kept[place + i] |= (e.first_bytes(ctx, expression, i >> 2) >> (16 * (i & 3))) & 0xFFFF
 
 
 @njit_inner(int64(CTX, int64, int64))

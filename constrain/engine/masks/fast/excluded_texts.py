@@ -41,7 +41,7 @@ def _fill_transitions(ctx, lexer_state, _unused):
     if not room(ctx, t.WORK_STACK, 2 * count):
         return int64(FAIL)
     set_used(ctx, t.WORK_STACK, base + 2 * count)
-    begins = t.first_bytes(ctx)
+    begins, sets = t.first_bytes(ctx), t.summary_sets(ctx)
     w0, w1, w2, w3 = int64(0), int64(0), int64(0), int64(0)
     relaxed = 0
     for i in range(count):
@@ -53,8 +53,8 @@ def _fill_transitions(ctx, lexer_state, _unused):
             head, tail = nodes[node].first, nodes[node].second
         repetition = repetition_in(ctx, head) if nodes[head].kind == e.INTERSECT else int64(-1)
         if repetition < 0 or repetition & 1 or nodes[head].second != 2:
-            w0, w1 = w0 | begins[node, 0], w1 | begins[node, 1]
-            w2, w3 = w2 | begins[node, 2], w3 | begins[node, 3]
+            begin = begins[node]
+            w0, w1, w2, w3 = w0 | sets[begin, 0], w1 | sets[begin, 1], w2 | sets[begin, 2], w3 | sets[begin, 3]
             continue
         repetition >>= 1
         # Whether the intersection may end here decides about the bytes of what follows it.
@@ -65,8 +65,8 @@ def _fill_transitions(ctx, lexer_state, _unused):
                 excluded = nodes[part].first
         for part in (excluded, tail):
             if part >= 0:
-                w0, w1 = w0 | begins[part, 0], w1 | begins[part, 1]
-                w2, w3 = w2 | begins[part, 2], w3 | begins[part, 3]
+                begin = begins[part]
+                w0, w1, w2, w3 = w0 | sets[begin, 0], w1 | sets[begin, 1], w2 | sets[begin, 2], w3 | sets[begin, 3]
         relaxed_node = repetition
         if tail >= 0:
             relaxed_node = make_concat(ctx, repetition, tail)
@@ -156,7 +156,7 @@ def _forbidden_byte(ctx, node, closure):
         bits = int64(-1)
         for i in range(first, first + count):
             if nodes[pool[i]].kind == e.NOT:
-                bits &= t.necessary_bytes(ctx)[nodes[pool[i]].first, word]
+                bits &= e.necessary_bytes(ctx, int64(nodes[pool[i]].first), word)
             elif nodes[pool[i]].second > 0:
                 # More repetitions may be asked for, and these might be forbidden.
                 return int64(-1)

@@ -7,6 +7,7 @@ rare in the trie; only the nodes with those are tried.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from constrain.engine.automata import expressions as e
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.masks.boundaries import path_to
 from constrain.engine.parser.followed import any_is_followed, is_followed
@@ -77,11 +78,10 @@ def last_bytes(ctx, lexer_state, word):
     count = t.lexer_states(ctx)[lexer_state].count
     offset = t.lexer_states(ctx)[lexer_state].offset
     pool = t.lexer_members(ctx)
-    ends = t.last_bytes(ctx)
     bits = int64(0)
     for i in range(offset, offset + 2 * count, 2):
         if is_followed(ctx, pool[i]):
-            bits |= ends[pool[i + 1], word]
+            bits |= e.last_bytes(ctx, int64(pool[i + 1]), word)
     return bits
 
 
@@ -94,15 +94,14 @@ def necessary_byte(ctx, lexer_state, star):
     count = t.lexer_states(ctx)[lexer_state].count
     offset = t.lexer_states(ctx)[lexer_state].offset
     pool = t.lexer_members(ctx)
-    must = t.necessary_bytes(ctx)
     starts = t.byte_starts(ctx)
     best, rarest = int64(-1), int64(1 << 40)
     for word in range(4):
         bits = int64(-1)
         for i in range(offset, offset + 2 * count, 2):
             if is_followed(ctx, pool[i]):
-                bits &= must[pool[i + 1], word]
-        begins = t.first_bytes(ctx)[star, word]
+                bits &= e.necessary_bytes(ctx, int64(pool[i + 1]), word)
+        begins = e.first_bytes(ctx, star, word)
         while bits:
             byte = 64 * word + lowest_bit(bits)
             nodes = int64(starts[byte + 1] - starts[byte]) + (int64(1) << 32) * ((begins >> (byte & 63)) & 1)

@@ -8,7 +8,7 @@ Here the repetition is found; what stays inside is the closure of it (closures.p
 from __future__ import annotations
 
 from constrain.engine.automata import expressions as e
-from constrain.engine.automata.expressions import make_repeat
+from constrain.engine.automata.expressions import first_bytes, make_repeat
 from constrain.engine.automata.liveness import is_live
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
@@ -159,10 +159,9 @@ def _loop_of(ctx, lexer_state, _unused):
     set_used(ctx, t.WORK_STACK, bottom)
     if most < 1:
         return int64(-1)
-    begins = t.first_bytes(ctx)
     width = int64(0)
     for word in range(4):
-        width += count_bits(begins[item, word])
+        width += count_bits(first_bytes(ctx, int64(item), word))
     if width < _LEAST_BYTES:
         return int64(-1)
     star = make_repeat(ctx, item, int64(0), int64(-1), int64(0))

@@ -18,7 +18,7 @@ and lexeme boundaries are changed.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG
+from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG, first_bytes
 from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.divergence import BYTE_SET
@@ -193,7 +193,7 @@ def _blanks_left(ctx, state, base):
         if tail != nodes[other].second or nodes[tail].flags & NULLABLE_FLAG or not counts_blanks(ctx, head):
             return int64(-1)
         # The members of one state may not allow the same blanks.
-        if t.first_bytes(ctx)[tail, 0] & BLANK_BYTES or (left >= 0 and nodes[head].third != left):
+        if first_bytes(ctx, int64(tail), 0) & BLANK_BYTES or (left >= 0 and nodes[head].third != left):
             return int64(-1)
         if nodes[head].first != nodes[nodes[pool[here + 1]].first].first:
             return int64(-1)

@@ -82,7 +82,7 @@ def _ends_line(ctx, node):
 
     Behind it, a counter of INNER_BLANKS blanks is felt by no token: none has more behind another byte.
     """
-    return not t.expressions(ctx)[node].flags & e.NULLABLE_FLAG and not t.last_bytes(ctx)[node, 0] & BLANK_BYTES
+    return not t.expressions(ctx)[node].flags & e.NULLABLE_FLAG and not e.last_bytes(ctx, node, 0) & BLANK_BYTES
 
 
 @njit_inner(RESULT2)

@@ -10,7 +10,7 @@ The number is well defined if no C begins another C, as the characters of a JSON
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.expressions import CONCAT, REPEAT
+from constrain.engine.automata.expressions import CONCAT, REPEAT, first_bytes
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64
@@ -114,10 +114,9 @@ def bound_tells(ctx, lexer_state, item):
         head, tail = nodes[head].first, nodes[head].second
     if nodes[head].kind != REPEAT or nodes[head].first != item:
         return int64(0)
-    begins = t.first_bytes(ctx)
     if tail >= 0:
         for word in range(4):
-            if begins[item, word] & begins[tail, word]:
+            if first_bytes(ctx, item, word) & first_bytes(ctx, int64(tail), word):
                 return int64(0)
     return int64(1)
 
