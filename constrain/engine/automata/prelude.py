@@ -27,10 +27,7 @@ from constrain.grammar.regular import Regular
 
 PreludeMaker = Callable[[], tuple[Regular, ...]]
 
-_SLOTS = (
-    *t.EXPRESSION_TABLES,
-    *(t.CHILDREN, t.LITERAL_BYTES, t.BYTE_SETS, t.SUMMARY_SETS, t.SUMMARY_SET_HASHES),
-)
+_SLOTS = *t.EXPRESSION_TABLES, t.CHILDREN, t.LITERAL_BYTES, t.BYTE_SETS, t.SUMMARY_SETS, t.SUMMARY_SET_HASHES
 _BUCKETS = t.EXPRESSION_BUCKETS, t.SUMMARY_SET_BUCKETS
 
 # Front-ends times lengths of the longest token that are remembered at a time.
