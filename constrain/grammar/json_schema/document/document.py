@@ -17,6 +17,7 @@ from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.contents import Contents
 from constrain.grammar.json_schema.document.drafts import (
     DIALECTS,
+    SUBSCHEMAS,
     UNDECLARED,
     UNSUPPORTED_DIALECTS,
     Dialect,
@@ -194,6 +195,8 @@ class Document:
         self._scoped: dict[tuple[int, tuple[Resource, ...]], Location] = {}
         self._resources: dict[int, Resource] = {}
         self.contents = Contents()
+        # With a scope the way to a schema matters, too.
+        self._copies: dict[object, Location] | None = None if has_scope else {}
         self.references = resolver(self)
         resource = Resource(self, schema, "#", "", UNDECLARED)
         self.root = self.place(schema, "#", resource, 0, () if has_scope else None)
@@ -228,8 +231,31 @@ class Document:
             raise SchemaError(f"schemas are nested more than {MAX_DEPTH} levels deep", shorten(pointer))
         location = Location(schema, pointer, resource, depth)
         if is_object:
+            location = self._first_copy(location)
             self.locations[id(schema)] = location
         return location
+
+    def _first_copy(self, location: Location) -> Location:
+        """The first place of the same resource that holds the same schema, word by word; it stands for all of them.
+
+        Many documents repeat what others refer to, and nothing of a copy is to be worked out again.
+        """
+        schema, resource, known = location.schema, location.resource, self._copies
+        if known is None or not isinstance(schema, dict) or SUBSCHEMAS.keys().isdisjoint(schema):
+            return location
+        # Numbering all that a schema holds takes time: first at a glance.
+        properties = schema.get("properties")
+        strings = [value for value in schema.values() if type(value) is str]
+        alike = resource, *schema, *strings, *(properties if isinstance(properties, dict) else ())
+        first = known.setdefault(alike, location)
+        if first is location:
+            return location
+        for each in (first, location):
+            number = self.contents.number(each.schema)
+            if number is None:
+                return location
+            first = known.setdefault((number, resource), each)
+        return first
 
     def own_resource(self, schema: dict[str, Any], pointer: str, parent: Resource) -> Resource:
         """The resource a schema opens with ``$id``, or the draft it declares; ``parent`` if neither."""
