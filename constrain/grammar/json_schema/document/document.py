@@ -17,7 +17,6 @@ from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.contents import Contents
 from constrain.grammar.json_schema.document.drafts import (
     DIALECTS,
-    SUBSCHEMAS,
     UNDECLARED,
     UNSUPPORTED_DIALECTS,
     Dialect,
@@ -178,6 +177,10 @@ class Options(NamedTuple):
     """Characters that no text can hold, as there is no escape for them."""
 
 
+# Schemas of which copies are looked for: those of which it takes some time to make something.
+_LARGE = frozenset(("properties", "patternProperties", "allOf", "anyOf", "oneOf"))
+
+
 class Document:
     """A whole schema document, held while a grammar is made from it."""
 
@@ -231,18 +234,18 @@ class Document:
             raise SchemaError(f"schemas are nested more than {MAX_DEPTH} levels deep", shorten(pointer))
         location = Location(schema, pointer, resource, depth)
         if is_object:
-            location = self._first_copy(location)
+            if self._copies is not None and not _LARGE.isdisjoint(schema):
+                location = self._first_copy(location, self._copies)
             self.locations[id(schema)] = location
         return location
 
-    def _first_copy(self, location: Location) -> Location:
+    def _first_copy(self, location: Location, known: dict[object, Location]) -> Location:
         """The first place of the same resource that holds the same schema, word by word; it stands for all of them.
 
         Many documents repeat what others refer to, and nothing of a copy is to be worked out again.
         """
-        schema, resource, known = location.schema, location.resource, self._copies
-        if known is None or not isinstance(schema, dict) or SUBSCHEMAS.keys().isdisjoint(schema):
-            return location
+        schema, resource = location.schema, location.resource
+        assert isinstance(schema, dict)
         # Numbering all that a schema holds takes time: first at a glance.
         properties = schema.get("properties")
         strings = [value for value in schema.values() if type(value) is str]

@@ -233,6 +233,8 @@ class Normalizer(algebra.Budget):
         return result
 
     def _untracked(self, handle: Handle) -> Normal:
+        if not self._tracking:
+            return self.normal(handle)
         with self._with_tracking(False):
             return self.normal(handle)
 
