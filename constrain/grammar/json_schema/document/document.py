@@ -17,6 +17,7 @@ from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.contents import Contents
 from constrain.grammar.json_schema.document.drafts import (
     DIALECTS,
+    SUBSCHEMAS,
     UNDECLARED,
     UNSUPPORTED_DIALECTS,
     Dialect,
@@ -79,16 +80,6 @@ class Location(Place):
     def handle(self) -> Handle:
         """It alone; the empty handle if it allows everything."""
         return () if self.schema is True else (self,)
-
-    def is_copy_of(self, other: Place) -> bool:
-        """Whether another place of the same resource holds the same schema, word by word."""
-        if type(other) is not Location or other.resource is not self.resource or self.scope is not None:
-            return self is other
-        one, two = self.schema, other.schema
-        if not isinstance(one, dict) or not isinstance(two, dict) or one.keys() != two.keys():
-            return self is other
-        number = self.resource.document.contents.number(one)
-        return number is not None and number == self.resource.document.contents.number(two)
 
     def child(self, schema: Any, *path: str) -> Handle:
         """The handle of a subschema, found under ``path`` (``$ref`` is followed where it stands alone)."""
@@ -177,10 +168,6 @@ class Options(NamedTuple):
     """Characters that no text can hold, as there is no escape for them."""
 
 
-# Schemas of which copies are looked for: those of which it takes some time to make something.
-_LARGE = frozenset(("properties", "patternProperties", "allOf", "anyOf", "oneOf"))
-
-
 class Document:
     """A whole schema document, held while a grammar is made from it."""
 
@@ -234,7 +221,7 @@ class Document:
             raise SchemaError(f"schemas are nested more than {MAX_DEPTH} levels deep", shorten(pointer))
         location = Location(schema, pointer, resource, depth)
         if is_object:
-            if self._copies is not None and not _LARGE.isdisjoint(schema):
+            if self._copies is not None and not SUBSCHEMAS.keys().isdisjoint(schema):
                 location = self._first_copy(location, self._copies)
             self.locations[id(schema)] = location
         return location
