@@ -168,6 +168,9 @@ class Options(NamedTuple):
     """Characters that no text can hold, as there is no escape for them."""
 
 
+_HOLDERS = frozenset(SUBSCHEMAS)
+
+
 class Document:
     """A whole schema document, held while a grammar is made from it."""
 
@@ -221,7 +224,7 @@ class Document:
             raise SchemaError(f"schemas are nested more than {MAX_DEPTH} levels deep", shorten(pointer))
         location = Location(schema, pointer, resource, depth)
         if is_object:
-            if self._copies is not None and not SUBSCHEMAS.keys().isdisjoint(schema):
+            if depth and self._copies is not None and not _HOLDERS.isdisjoint(schema):
                 location = self._first_copy(location, self._copies)
             self.locations[id(schema)] = location
         return location
