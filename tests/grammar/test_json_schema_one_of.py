@@ -136,3 +136,19 @@ def test_what_tells_kinds_apart_is_bound_by_rules_about_keys() -> None:
         False,
         True,
     ]
+
+
+def test_each_two_branches_are_compared_once() -> None:
+    # The same kind in all, so that it does not tell them apart, and another name that each forbids to all others.
+    branches = [
+        {
+            "type": "object",
+            "properties": {f"name {index}": True, "kind": {"type": "string"}},
+            "required": [f"name {index}"],
+            "additionalProperties": False,
+        }
+        for index in range(20)
+    ]
+    pairs = len(branches) * (len(branches) - 1) // 2
+    constrain.Grammar.from_json_schema({"oneOf": branches}, max_work=pairs + 50)
+    assert verdicts({"oneOf": branches}, '{"name 3":1,"kind":""}', '{"name 3":1,"name 4":1}') == [True, False]

@@ -8,13 +8,14 @@ import random
 from typing import Any
 
 import pytest
-from finite_texts import Texts
+from finite_texts import Texts, verdicts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from masks import mask_of
 
 import constrain
+from constrain.grammar.json_schema import from_json_schema
 
 KEYS = ["a", "b", "ab", "ba", ""]
 VALUES = [1, 2]
@@ -338,3 +339,17 @@ def test_keys_whose_values_are_impossible_are_no_keys(impossible: Any) -> None:
     assert mask_of(matcher) == {ord("}")}
     with pytest.raises(constrain.SchemaError, match="nothing is valid"):
         compiler.compile(constrain.Grammar.from_json_schema({**schema, "minProperties": 3}))
+
+
+def test_what_every_key_meets_is_no_choice() -> None:
+    names = [["1", "3"], ["2", "7", "9"], ["2", "3", "11"], ["2", "4", "5"], ["1", "2", "5"]]
+    schema = {
+        "type": "object",
+        "patternProperties": {"^[0-9]$": {"type": "null"}},
+        "additionalProperties": False,
+        "not": {"anyOf": [{"propertyNames": {"not": {"enum": each}}} for each in names]},
+        "maxProperties": 3,
+    }
+    assert len(from_json_schema(schema).productions) < 300
+    texts = '{"1":null,"2":null}', '{"3":null,"2":null}', '{"1":null,"3":null}', '{"1":null,"9":null,"5":null}'
+    assert verdicts(schema, *texts) == [True, True, False, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 # What says where a schema stands, or depends on it.
@@ -24,7 +25,6 @@ class Contents:
 
     def number(self, value: Any, depth: int = 0) -> int | None:
         """The number of a value; None if it has none."""
-        content: object
         if isinstance(value, (dict, list)):
             key = id(value)
             if key in self._known:
@@ -32,8 +32,12 @@ class Contents:
             number = None if depth > _MAX_DEPTH else self._of_parts(value, depth + 1)
             self._known[key] = number
             return number
-        content = type(value), value
-        return self._numbers.setdefault(content, len(self._numbers))
+        # Of what is equal as a number, the notation may matter.
+        content = type(value), repr(value) if isinstance(value, (float, Decimal)) else value
+        try:
+            return self._numbers.setdefault(content, len(self._numbers))
+        except TypeError:  # no JSON value
+            return None
 
     def _of_parts(self, value: dict[str, Any] | list[Any], depth: int) -> int | None:
         parts: list[object] = [type(value)]
@@ -45,7 +49,8 @@ class Contents:
         else:
             values = value
         for each in values:
-            number = self.number(each, depth)
+            # Most values are strings, and those need no number.
+            number = each if type(each) is str else self.number(each, depth)
             if number is None:
                 return None
             parts.append(number)

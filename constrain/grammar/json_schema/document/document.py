@@ -17,6 +17,7 @@ from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.contents import Contents
 from constrain.grammar.json_schema.document.drafts import (
     DIALECTS,
+    SUBSCHEMAS,
     UNDECLARED,
     UNSUPPORTED_DIALECTS,
     Dialect,
@@ -79,16 +80,6 @@ class Location(Place):
     def handle(self) -> Handle:
         """It alone; the empty handle if it allows everything."""
         return () if self.schema is True else (self,)
-
-    def is_copy_of(self, other: Place) -> bool:
-        """Whether another place of the same resource holds the same schema, word by word."""
-        if type(other) is not Location or other.resource is not self.resource or self.scope is not None:
-            return self is other
-        one, two = self.schema, other.schema
-        if not isinstance(one, dict) or not isinstance(two, dict) or one.keys() != two.keys():
-            return self is other
-        number = self.resource.document.contents.number(one)
-        return number is not None and number == self.resource.document.contents.number(two)
 
     def child(self, schema: Any, *path: str) -> Handle:
         """The handle of a subschema, found under ``path`` (``$ref`` is followed where it stands alone)."""
@@ -177,6 +168,9 @@ class Options(NamedTuple):
     """Characters that no text can hold, as there is no escape for them."""
 
 
+_HOLDERS = frozenset(SUBSCHEMAS)
+
+
 class Document:
     """A whole schema document, held while a grammar is made from it."""
 
@@ -194,6 +188,8 @@ class Document:
         self._scoped: dict[tuple[int, tuple[Resource, ...]], Location] = {}
         self._resources: dict[int, Resource] = {}
         self.contents = Contents()
+        # With a scope the way to a schema matters, too.
+        self._copies: dict[object, Location] | None = None if has_scope else {}
         self.references = resolver(self)
         resource = Resource(self, schema, "#", "", UNDECLARED)
         self.root = self.place(schema, "#", resource, 0, () if has_scope else None)
@@ -228,8 +224,31 @@ class Document:
             raise SchemaError(f"schemas are nested more than {MAX_DEPTH} levels deep", shorten(pointer))
         location = Location(schema, pointer, resource, depth)
         if is_object:
+            if depth and self._copies is not None and not _HOLDERS.isdisjoint(schema):
+                location = self._first_copy(location, self._copies)
             self.locations[id(schema)] = location
         return location
+
+    def _first_copy(self, location: Location, known: dict[object, Location]) -> Location:
+        """The first place of the same resource that holds the same schema, word by word; it stands for all of them.
+
+        Many documents repeat what others refer to, and nothing of a copy is to be worked out again.
+        """
+        schema, resource = location.schema, location.resource
+        assert isinstance(schema, dict)
+        # Numbering all that a schema holds takes time: first at a glance.
+        properties = schema.get("properties")
+        strings = [value for value in schema.values() if type(value) is str]
+        alike = resource, *schema, *strings, *(properties if isinstance(properties, dict) else ())
+        first = known.setdefault(alike, location)
+        if first is location:
+            return location
+        for each in (first, location):
+            number = self.contents.number(each.schema)
+            if number is None:
+                return location
+            first = known.setdefault((number, resource), each)
+        return first
 
     def own_resource(self, schema: dict[str, Any], pointer: str, parent: Resource) -> Resource:
         """The resource a schema opens with ``$id``, or the draft it declares; ``parent`` if neither."""

@@ -30,10 +30,6 @@ class Place:
         """It alone.  A place that kept its handle would be cyclic garbage when nobody needs it any more."""
         return (self,)
 
-    def is_copy_of(self, other: Place) -> bool:
-        """Whether two places say the same; False also if that is not easily told."""
-        return self is other
-
 
 class Never(Place):
     """Allows nothing."""
@@ -114,20 +110,4 @@ def conjunction(left: Handle, right: Handle) -> Handle:
         new.append(place)
     if not new:
         return left
-    excluding = _complement_of_a_copy(left, new)
-    if excluding is not None:
-        return Never(excluding.pointer, "it is excluded by the complement of a copy of itself").handle
     return (*left, *new)
-
-
-def _complement_of_a_copy(old: Handle, new: list[Place]) -> Place | None:
-    """A complement of something that a copy of stands beside it, one of the two being new; None if there is none."""
-    for these, others in ((old, new), (new, [*old, *new])):
-        # Of a long chain of conditions nearly all are complements, which are no copies.
-        copies = [each for each in others if type(each) is not Negation]
-        for place in these if copies else ():
-            if type(place) is Negation and len(place.item) == 1:
-                excluded = place.item[0]
-                if any(each.is_copy_of(excluded) for each in copies):
-                    return place
-    return None

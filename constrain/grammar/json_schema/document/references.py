@@ -49,6 +49,8 @@ class References:
         # Further schemas of the same name or URI, with the pointer of one of them.
         self._doubles: dict[tuple[int, str] | str, str] = {}
         self._indexed: set[int] = set()
+        # What was found for a $ref in a resource, where the way to it does not matter.
+        self._resolved: dict[tuple[Resource, str], Handle] = {}
 
     def follow(self, location: Location) -> Handle:
         """The schema that a ``$ref`` without anything to assert beside it stands for."""
@@ -68,10 +70,19 @@ class References:
 
     def resolve(self, location: Location) -> Handle:
         """The place that ``location``'s ``$ref`` names."""
+        assert isinstance(location.schema, dict)
+        reference = location.schema["$ref"]
+        key = location.resource, reference
+        if location.scope is None and type(reference) is str and key in self._resolved:
+            return self._resolved[key]
         resource, fragment = self._split(location, "$ref")
         if not fragment or fragment.startswith("/"):
-            return self._walk(resource, fragment, location, "$ref")
-        return self._place(*self._anchor(resource, fragment, location, "$ref"), location)
+            found = self._walk(resource, fragment, location, "$ref")
+        else:
+            found = self._place(*self._anchor(resource, fragment, location, "$ref"), location)
+        if location.scope is None:
+            self._resolved[key] = found
+        return found
 
     def resolve_dynamic(self, location: Location) -> Handle:
         """The place of a ``$dynamicRef``: among the dynamic anchors of that name, the outermost on the way here."""

@@ -35,6 +35,7 @@ def check_document(document: Document) -> None:
     todo: list[tuple[Any, Link, Resource]] = [(root.schema, (None, (root.resource.pointer,)), root.resource)]
     tables: dict[drafts.Dialect, dict[str, Any]] = {}
     seen: set[int] = set()
+    located = document.locations
     while todo:
         spend()
         schema, link, resource = todo.pop()
@@ -44,6 +45,9 @@ def check_document(document: Document) -> None:
             continue
         if not isinstance(schema, dict):
             _fail(f"a schema must be an object or a boolean, not {type_name(schema)}", link)
+        location = located.get(id(schema))
+        if location is not None:
+            schema = location.schema  # of copies the first one
         if id(schema) in seen:
             continue
         seen.add(id(schema))

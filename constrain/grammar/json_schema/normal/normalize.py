@@ -233,6 +233,8 @@ class Normalizer(algebra.Budget):
         return result
 
     def _untracked(self, handle: Handle) -> Normal:
+        if not self._tracking:
+            return self.normal(handle)
         with self._with_tracking(False):
             return self.normal(handle)
 
@@ -344,6 +346,8 @@ class Normalizer(algebra.Budget):
             for value in values or ():
                 holders.setdefault(value, []).append(index)
         unlisted = [index for index, values in enumerate(listed) if values is None]
+        # Pairs of branches that were found to have nothing in common.
+        apart: set[tuple[int, int]] = set()
         for index, branch in enumerate(branches):
             rest = algebra.intersect(result, self.normal(branch), pointer, self) if self._tracking else inside[index]
             if whole and rest.nodes:
@@ -354,9 +358,13 @@ class Normalizer(algebra.Budget):
             if values is not None:
                 # Lists of values exclude each other unless they share one, which is told without comparing them all.
                 others = dict.fromkeys([*unlisted, *(one for value in values for one in holders[value])])
+            whole_branch = rest
             for place in others:
-                if place != index and rest.nodes:
-                    rest = self._minus(rest, branches[place], pointer, inside[place])
+                if place != index and rest.nodes and (place, index) not in apart:
+                    left = self._minus(rest, branches[place], pointer, inside[place])
+                    if left is whole_branch:
+                        apart.add((index, place))
+                    rest = left
             alone.append(rest)
         return algebra.merge(alone, "oneOf", pointer)
 

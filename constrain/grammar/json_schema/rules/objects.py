@@ -339,6 +339,9 @@ class _Steps:
         count = state.members + 1 if self._high is not None else min(state.members + 1, self._low)
         key = one.first_key if state.is_empty else one.next_key
         meets = [index for index in one.meets if index in state.pending]
+        # What every such member meets is met, and no choice.
+        met_by_all = [index for index in meets if conjunction(one.handle, self._some[index].value) == one.handle]
+        meets = [index for index in meets if index not in met_by_all]
         for size in range(len(meets) + 1):
             for met in combinations(meets, size):
                 handle = one.handle
@@ -346,7 +349,7 @@ class _Steps:
                     handle = conjunction(handle, self._some[index].value)
                 value = self._context.member(one.name, handle)
                 if value is not None:
-                    pending = state.pending.difference(met)
+                    pending = state.pending.difference(met, met_by_all)
                     then = _State(count, pending, self._still_counted(used, pending), False)
                     yield then, (key, value)
 

@@ -122,8 +122,7 @@ class Multiples:
 
         After zero none can follow.
         """
-        limit = self.low if is_negative else self.high
-        if limit is None and digits > 0 and self._is_endless:
+        if digits > 0 and self.is_endless(is_negative):
             return True
         unit: int = 10**self.places
         low, high = digits * unit, (digits + 1) * unit - 1
@@ -134,6 +133,10 @@ class Multiples:
                 return False
             low, high = 10 * low, 10 * high + 9
 
+    def is_endless(self, is_negative: bool) -> bool:
+        """Whether there are ever greater numbers: then there are some that begin with any digits but zero."""
+        return self._is_endless and (self.low if is_negative else self.high) is None
+
     def greatest(self, is_negative: bool) -> int | None:
         """The limit in units, without the sign; negative if there is no such number, None if there is no limit."""
         if is_negative:
@@ -142,8 +145,7 @@ class Multiples:
 
     def may_be_as_great(self, digits: int, is_negative: bool) -> bool:
         """Whether there may be numbers with ``digits`` or more before the point; False if there is none."""
-        limit = self.low if is_negative else self.high
-        return (limit is None and self._is_endless) or digits * 10**self.places <= self._far
+        return self.is_endless(is_negative) or digits * 10**self.places <= self._far
 
     def reduced(self, digits: int, is_negative: bool) -> int:
         """A number of digits from which all goes on in the same way."""
@@ -212,9 +214,15 @@ class CountedMultiples(on_demand.NeverOpen):
             right: on_demand.Right = (symbols[sign],)
             if self._may_end(then):
                 ends.append(right)
-            if any(True for _ in self._steps(then)):
+            if self._goes_on(then):
                 further.append((right, then, 0))
         return ends, further
+
+    def _goes_on(self, state: _State) -> bool:
+        """Whether there are characters that may follow."""
+        if state.digits > 0 and state.fraction < 0 and self._numbers.is_endless(state.is_negative):
+            return True
+        return any(True for _ in self._steps(state))
 
     def follow(self, state: _State, edge: Hashable) -> Hashable:
         """The state behind an edge."""
