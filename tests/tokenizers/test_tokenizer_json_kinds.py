@@ -175,7 +175,10 @@ def test_offsets_cover_the_words():
     joined = ours.encode(text)
     assert all(text[begin:end].strip() == text[begin:end] != "" for begin, end in joined.offsets)
     llama = parse_tokenizer_json(json.dumps(llama_like()).encode())
-    assert "".join(text[begin:end] for begin, end in dict.fromkeys(llama.encode(text).offsets)) == text
+    # The blank that is put in front may be a token of its own, at the place of the first character.
+    offsets = llama.encode(text).offsets
+    assert offsets == sorted(offsets)
+    assert {place for begin, end in offsets for place in range(begin, end)} == set(range(len(text)))
 
 
 @pytest.mark.parametrize("name", ["llama", "t5", "bert uncased"])
