@@ -8,9 +8,10 @@ they finish the text with ``"b":1}``, which may be three tokens, where the next 
 four tokens by itself.  So the text behind a token is finished with keys that differ (completions_with_keys.py), where
 that can make a difference.
 
-*Objects that need one key without a name at most* (all but those of :attr:`GrammarIR.needs_distinct_keys`).  The
-completion by the rules ends the key that is under way, or writes the one that has to follow, and begins no further one
-in any object that has keys.  So a key comes again in it only if
+*Objects that need one key without a name at most*, all but those of
+:attr:`constrain.grammar.ir.GrammarIR.needs_distinct_keys`.  The completion by the rules ends the key that is under way,
+or writes the one that has to follow, and begins no further one in any object that has keys.  So a key comes again in it
+only if
 
 * the key that is under way begins one that is there: ``{"ab":1,"a``, or
 * a key has to follow others: ``{"ab":1,``.
