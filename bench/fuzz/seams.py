@@ -67,9 +67,9 @@ _AS_THEY_ARE = {
         schemas.BOUNDARY_CURSOR,
         schemas.COST_WALK,
         schemas.PATH_SEARCH,
-        schemas.EXPRESSION_BUCKETS,
     ),
     *stock._SLOTS,
+    *stock._BUCKETS,
 }
 
 
