@@ -66,6 +66,42 @@ def with_limited_keys(rng: random.Random) -> Any:
     return {"type": "array", "items": schema} if around < 0.5 else schema
 
 
+_NARROW = (
+    *("^b(|bbb*)$", "^b(|a{6}a*)$", "^a(|b{30}b*)$", "^b*$", "^(a|b*)$", "^a?b?$", "^(a|ba|b{5}[ab]*)$", "^[ab]+$"),
+    *("^b(a|b{7})$", "^(b{9})*$", "^(a|[ab]{5})$", "^.$", "b$", "^[a-z]+$", "^x-"),
+)
+
+
+def with_narrow_keys(rng: random.Random) -> Any:
+    """A schema whose objects have always another key, which may be much longer than the one before."""
+
+    def value(depth: int) -> Any:
+        ones = {"type": "array", "items": {"const": 1}, "minItems": rng.randrange(4)}
+        return rng.choice(({"const": 1}, {"const": 1}, {"enum": [0, 1]}, ones, held(depth + 1) if depth < 2 else True))
+
+    def held(depth: int) -> Any:
+        found: dict[str, Any] = {"type": "object"}
+        if rng.random() < 0.8:
+            found["patternProperties"] = {rng.choice(_NARROW): value(depth) for _ in range(rng.randint(1, 2))}
+        if rng.random() < 0.3:
+            found["properties"] = {name: value(depth) for name in rng.sample(("a", "b", "bb"), 2)}
+        found["additionalProperties"] = False if rng.random() < 0.7 else value(depth)
+        if rng.random() < 0.2:
+            found["propertyNames"] = rng.choice(({"pattern": rng.choice(_NARROW)}, {"maxLength": 2}, {"minLength": 2}))
+        if rng.random() < 0.5:
+            found["minProperties"] = rng.choice((1, 1, 1, 2, 3))
+        if rng.random() < 0.2:
+            found["maxProperties"] = found.get("minProperties", 1) + rng.randrange(2)
+        if rng.random() < 0.2:
+            found["dependentRequired"] = {rng.choice("ab"): [rng.choice(("a", "b", "kk"))]}
+        return found
+
+    schema = held(0)
+    if rng.random() < 0.7:
+        return schema
+    return {"type": "array", "items": schema, "uniqueItems": rng.random() < 0.5, "minItems": rng.randrange(3)}
+
+
 def with_repeated_items(rng: random.Random) -> Any:
     """A schema of arrays in which some item must come twice."""
     item = rng.choice(
@@ -179,6 +215,29 @@ def walk(compiled: constrain.CompiledGrammar, most: int, rng: random.Random, cou
     return ""
 
 
+def at_once(compiled: constrain.CompiledGrammar, most: int, rng: random.Random, counts: Counts) -> str:
+    """The beginning of a text as one step of bytes, behind which the text must end in time, if it is accepted."""
+    tokens = compiled.vocabulary.tokens
+    mask = constrain.allocate_token_bitmask(1, compiled.vocabulary.size)
+    free, matcher = constrain.Matcher(compiled), constrain.Matcher(compiled, max_tokens=most)
+    text = b""
+    for _ in range(rng.randint(1, 12)):
+        onward = [token for token in _allowed(free, mask).tolist() if token not in compiled.vocabulary.eos_ids]
+        if not onward:
+            break
+        token = rng.choice(onward)
+        text += tokens[token]
+        free.accept_token(token)
+    if not text or not matcher.accept_bytes(text):
+        return ""
+    counts["beginnings at once"] += 1
+    left, completion = matcher.tokens_left, matcher.completion()
+    at = f"max_tokens={most}, after {text!r} at once"
+    if left is None or len(completion) > left or not all(map(matcher.accept_token, completion)):
+        return f"completion() {completion} is not accepted, {at}"
+    return "" if matcher.is_accepting() else f"completion() {completion} does not complete the text, {at}"
+
+
 def run(rng: random.Random, budget: Budget) -> Counts:
     counts: Counts = Counts()
     source = rng.choice(scripts.SOURCES)
@@ -186,11 +245,20 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         options = {"whitespace": "compact"} if rng.random() < 0.8 else {}
         if rng.random() < 0.3:
             options["property_order"] = "any"
-        makers = (with_limited_keys, with_repeated_items, with_lengths, with_unique_objects, schemas_made.schema)
-        make = rng.choices(makers, (3, 1, 2, 1, 5))[0]
+        makers = (
+            with_limited_keys,
+            with_narrow_keys,
+            with_repeated_items,
+            with_lengths,
+            with_unique_objects,
+            schemas_made.schema,
+        )
+        make = rng.choices(makers, (3, 3, 1, 2, 1, 5))[0]
         schema = make(rng)
         source = scripts.Source("json_schema", schema, options)
     vocabulary = vocabularies.small() if rng.random() < 0.9 else vocabularies.large()
+    if rng.random() < 0.3:
+        vocabulary = vocabularies.around_keys(rng)
     try:
         compiled = constrain.CompiledGrammar(source.grammar().ir, vocabulary)
         shortest = len(constrain.Matcher(compiled).completion())
@@ -200,7 +268,7 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         return counts
     for _ in range(8):
         most = shortest + rng.choice((0, 0, 1, 2, 3, 5, 10, rng.randrange(60)))
-        wrong = walk(compiled, most, rng, counts)
+        wrong = walk(compiled, most, rng, counts) or at_once(compiled, most, rng, counts)
         if wrong:
             raise Difference(wrong, f"grammar = {source}")
     return counts

@@ -22,6 +22,36 @@ def small() -> constrain.Vocabulary:
     return constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
 
 
+_AROUND_KEYS = (
+    *(
+        '"b":',
+        '"a":',
+        '"b":1',
+        '":1,',
+        '":1,"',
+        '":',
+        '","',
+        '"}',
+        "}}",
+        "}]",
+        '":1}',
+        '"b":1}',
+        '"b":1}]',
+        '},{"',
+        '{"',
+    ),
+    *('{"b":', ',"b":1', '"b', "bb", "bbb", '"a":1,"b":1', "aa", "1,", ',"', '[{"', '"k":1,', "[1,1,1]", '}},"', 'b":'),
+)
+
+
+def around_keys(rng: random.Random) -> constrain.Vocabulary:
+    """All of ASCII, and some tokens of keys, quotes and brackets, so that one key is a token and the next is not."""
+    pieces = [piece.encode() for piece in rng.sample(_AROUND_KEYS, rng.randint(0, 10))]
+    pieces += [bytes(rng.choices(b'{}[]:,"ab1', k=rng.randint(2, 4))) for _ in range(rng.randint(0, 3))]
+    tokens = [*_BYTES[:128], *dict.fromkeys(pieces), _END]
+    return constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
+
+
 def large(size: int = 9000) -> constrain.Vocabulary:
     """More than 8,192 tokens (so its trie is kept on disk), with wide nodes and large subtrees.
 

@@ -256,8 +256,8 @@ class GrammarIR:
         finds them in lexemes by identity.  It says nothing about the grammar.
     has_scarce_keys : callable () -> bool
         Whether a text may run short of the keys of ``distinct_keys``: from some beginning on there are only so many, or
-        few that are short for what an object needs.  Others may still follow, which may be much longer, or have much
-        longer values.  It may take some time to find out.
+        only few that are short, such as ``b`` and ``bbbbbbbb`` and longer ones.  Where it is false, each beginning has
+        within 8 bytes one from which 10 letters of ASCII or more go on.  It may take some time to find out.
     make_events : callable () -> EventReader, optional
         Makes what reads the parts of a text (engine/event_stream.py), where the texts have parts with names.
     """

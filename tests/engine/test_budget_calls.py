@@ -61,7 +61,7 @@ def test_an_ample_budget_is_as_one_that_is_asked(monkeypatch: pytest.MonkeyPatch
     grammar = constrain.Grammar.from_json_schema(schemas[seed % 3], whitespace="compact")
     text = [bytes([byte]) for byte in range(32, 127)]
     compiled = compile_with(grammar, [*text, b'{"', b'":', b'",', b'","', b'"}', b"ab", b"[["])
-    matchers = [constrain.Matcher(compiled, choose.randrange(70, 200)) for _ in range(3)]
+    matchers = [constrain.Matcher(compiled, choose.randrange(140, 260)) for _ in range(3)]
     was_ample = False
     while matchers:
         twins = [matcher.fork() for matcher in matchers]

@@ -196,3 +196,55 @@ def test_keys_that_the_rules_leave_out_are_paid_for() -> None:
             assert matcher.accept_tokens(rest), most
             reached += matcher.is_accepting()
     assert reached
+
+
+def with_keys(*patterns: str, **more: Any) -> Any:
+    return {"type": "object", "patternProperties": {pattern: {"const": 1} for pattern in patterns}, **more}
+
+
+@pytest.mark.parametrize("is_one_step", [False, True])
+@pytest.mark.parametrize(
+    ("schema", "begin", "shortest"),
+    [
+        # By the rules ``"b":`` is one token; ``"ba":`` is four.
+        (with_keys("^b(|bbb*)$", "^b(babaaaabbaabaababbbbbbbbbaabba|a)$", additionalProperties=False), b'{"b":1,', 6),
+        # Endlessly many, but after the first all are long.
+        (with_keys("^b(|b{20}b*)$", additionalProperties=False), b'{"b":1,', 25),
+        (with_keys("^b(|b{200}b*)$", additionalProperties=False), b'{"b":1,', 205),
+        # One that is under way, and is there.
+        (with_keys("^b(|b{20}b*)$", additionalProperties=False), b'{"b":1,"b', 23),
+        # As many bytes more with each key.
+        (with_keys("^(b{9})*$", additionalProperties=False), b'{"":1,"bbbbbbbbb":1,', 22),
+    ],
+)
+def test_the_next_key_costs_far_more(schema: Any, begin: bytes, shortest: int, *, is_one_step: bool) -> None:
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabularies.small())
+    fits = []
+    for left in range(shortest - 4, shortest + 5):
+        most = left + (5 if is_one_step else len(begin))
+        matcher = constrain.Matcher(compiled, max_tokens=most)
+        if matcher.accept_bytes(begin, tokens=5) if is_one_step else matcher.accept_tokens(list(begin)):
+            fits.append(left)
+            rest = matcher.completion()
+            assert len(rest) <= left
+            assert matcher.accept_tokens(rest), left
+            assert matcher.is_accepting()
+    assert fits == list(range(shortest, shortest + 5))
+
+
+def test_a_wide_budget_is_asked_where_keys_get_longer() -> None:
+    """Behind n keys the next one takes n bytes more: a budget that was ample for the first is not for the last."""
+    grammar = constrain.Grammar.from_json_schema(with_keys("^b*$", additionalProperties=False), whitespace="compact")
+    vocabulary = vocabularies.small()
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    text = b"{" + b",".join(b'"%s":1' % (b"b" * count) for count in range(100)) + b","
+    for left in (90, 104, 105, 400):
+        matcher = constrain.Matcher(compiled, max_tokens=len(text) + left)
+        for byte in text[:-1]:
+            matcher.fill_next_token_bitmask(mask)
+            assert matcher.accept_token(byte)
+        matcher.fill_next_token_bitmask(mask)
+        # 100 letters, two quotes, a colon, the value, and the brace, with the quote and the colon in one token.
+        assert (ord(",") in ids_in_mask(mask[0])) == matcher.fork().accept_token(ord(",")) == (left >= 104)

@@ -19,7 +19,12 @@ REFUSED: dict[str, Any] = {"additionalProperties": False}
         ({"propertyNames": {"enum": ["a", "bbb"]}}, False),
         ({"patternProperties": {"^(a|ab{9})$": {}}, **REFUSED}, False),
         ({"patternProperties": {"^(a|b*)$": {}}, **REFUSED}, True),
-        ({"patternProperties": {"^a*$": {}}, **REFUSED}, False),
+        # Endlessly many, of which each is longer than the one before, or all but one are long.
+        ({"patternProperties": {"^a*$": {}}, **REFUSED}, True),
+        ({"patternProperties": {"^b(|b{20}b*)$": {}}, **REFUSED}, True),
+        ({"patternProperties": {"^prefix_[a-j]*$": {}}, **REFUSED}, False),
+        ({"patternProperties": {"^long_prefix_[a-j]*$": {}}, **REFUSED}, True),
+        ({"patternProperties": {"^[a-i]*$": {}}, **REFUSED}, True),
         ({"patternProperties": {"^[a-z]{1,5}$": {}}, **REFUSED}, True),
         ({"patternProperties": {"^[a-z]+$": {}}, **REFUSED}, False),
         ({"patternProperties": {"^x-": {}}, **REFUSED}, False),
@@ -27,7 +32,6 @@ REFUSED: dict[str, Any] = {"additionalProperties": False}
         ({"patternProperties": {"[\\s\\S]": {"const": 1}}, "additionalProperties": {"const": 2}}, True),
         ({"patternProperties": {"^[a-z_]+$": {"const": 1}}, "additionalProperties": {"const": 2}}, False),
         ({"patternProperties": {"^[a-z_]+$": {"const": 1}}, "properties": {"A": {}, "b": {}}}, False),
-        # Endlessly many, of which each is longer than the one before.
         ({"patternProperties": {"^a*$": {}}, "minProperties": 20, **REFUSED}, True),
         ({"minProperties": 20}, False),
         ({"properties": {"a": {}, "b": {}}, **REFUSED}, False),
@@ -48,7 +52,7 @@ def test_many_kinds_of_keys_are_taken_for_scarce(count: int, expected: bool) -> 
     objects = {
         f"p{size}": {
             "type": "object",
-            "patternProperties": {f"^{'a' * size}[a-c]+$": {"const": 1}},
+            "patternProperties": {f"^{'a' * size}[a-z]+$": {"const": 1}},
             "additionalProperties": {"const": 0},
         }
         for size in range(count)

@@ -133,11 +133,13 @@ class Budget:
             The state that is reached after ``steps`` steps of the text.
         steps : int
         """
-        costs, (left, plans, _byte_steps, settled) = self._costs, self.account
+        costs, (left, plans, byte_steps, settled) = self._costs, self.account
+        keys = costs.key_costs
         return (
             left + settled - steps >= costs.enough.get(state, _NEVER_ENOUGH)
             and plans is None
             and costs.generation == compiled.generation
+            and (keys is None or (steps <= keys.ample_steps and (byte_steps is None or keys.is_ample_behind_bytes)))
         )
 
     def can_pay(self, cursor: Walk, data: bytes, tokens: int | None) -> bool:

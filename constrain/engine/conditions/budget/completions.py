@@ -207,3 +207,18 @@ def fewest_tokens(ctx, data, out):
         out[i] = last[end]
         end -= starts[last[end] + 1] - starts[last[end]]
     return count
+
+
+@njit_entry(int64(CTX, types.Array(types.uint8, 1, "C", readonly=True), types.int32[::1]))
+def beginning_tokens(ctx, data, out):
+    """Write to ``out`` (int32[n]) the tokens that ``data`` (uint8[n]) begins with, one for each text; how many."""
+    tokens = t.node_tokens(ctx)
+    node, count = int64(-1), int64(0)
+    for i in range(len(data)):
+        node = trie_child(ctx, node, int64(data[i]))
+        if node < 0:
+            break
+        if tokens[node] >= 0:
+            out[count] = tokens[node]
+            count += 1
+    return count

@@ -65,7 +65,6 @@ def without_repeated_keys(compiled: GrammarTables, place: Place, keys: ObjectKey
         If none is found.
     """
     done = b""
-    steps: _KeySteps | None = None
     for _ in range(_MOST_KEYS):
         if tokens_from(compiled, place) == NEVER:
             if done:
@@ -80,8 +79,7 @@ def without_repeated_keys(compiled: GrammarTables, place: Place, keys: ObjectKey
                 break
             return tokens
         place, keys = place_behind(compiled, place, rest[:begin]), _with(keys, rest[:begin])
-        steps = steps or _KeySteps(compiled)
-        key = _new_key(compiled, place, keys, steps)
+        key = _new_key(compiled, place, keys, compiled.kept(_KeySteps))
         if key is None:
             break
         place, keys = place_behind(compiled, place, key), _with(keys, key)
@@ -174,8 +172,15 @@ def find_next_bytes(ctx, state, out):
     return int64(0)
 
 
+_MOST_STATES = 256
+"""Of so many states :class:`_KeySteps` keeps what follows, some 30 KB each."""
+
+
 class _KeySteps:
-    """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, the place behind it)."""
+    """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, the place behind it).
+
+    It is kept with the compiled grammar, since most texts that are finished need the same.
+    """
 
     def __init__(self, compiled: GrammarTables) -> None:
         self._compiled = compiled
@@ -188,7 +193,7 @@ class _KeySteps:
     def of(self, place: Place) -> list[tuple[int, int, int, Traveller]]:
         """Those at a place."""
         compiled = self._compiled
-        if compiled.generation != self._generation:
+        if compiled.generation != self._generation or len(self._known) > _MOST_STATES:
             self._generation, self._known = compiled.generation, {}
         known = self._known.get(place._state)
         if known is None:

@@ -75,3 +75,16 @@ def fewest_tokens(compiled: GrammarTables, data: bytes) -> list[int] | None:
     out = np.empty(len(data), np.int32)
     count = int(completions.fewest_tokens(compiled._tables.ctx, np.frombuffer(data, np.uint8), out))
     return None if count == NEVER else out[:count].tolist()
+
+
+def beginning_tokens(compiled: GrammarTables, data: bytes) -> list[int]:
+    """The tokens that some bytes begin with, also those of the same bytes."""
+    out = np.empty(len(data), np.int32)
+    count = int(completions.beginning_tokens(compiled._tables.ctx, np.frombuffer(data, np.uint8), out))
+    same = compiled.vocabulary.trie.same
+    found = []
+    for token in out[:count].tolist():
+        while token >= 0:
+            found.append(token)
+            token = int(same[token]) if len(same) else -1
+    return found

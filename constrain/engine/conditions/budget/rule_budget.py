@@ -23,6 +23,7 @@ from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
 from constrain.engine.conditions.budget.cost_tables import prepare
 from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
+from constrain.engine.conditions.budget.key_costs import KeyCosts
 from constrain.engine.conditions.budget.known_completions import (
     NO_COMPLETION,
     NoCompletionError,
@@ -31,11 +32,13 @@ from constrain.engine.conditions.budget.known_completions import (
     tokens_from,
 )
 from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
-from constrain.engine.conditions.budget.token_costs import ROOM_FOR_KEYS, TokenCosts
+from constrain.engine.conditions.budget.token_costs import TokenCosts
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_after, unique_keys_of
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
+from constrain.engine.parser.companions import MARK_ENDED, NO_COMPANION, unpack
+from constrain.engine.parser.configurations import push_token
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller
@@ -49,9 +52,6 @@ _SMALL, _SMALL_EFFORT = 2_000, 20_000
 
 # And where each step may mean that rules are made.
 _EFFORT_WITH_RULES = 2_000
-
-# Tokens that it takes at most to make a key another one, and several of them that an object needs.
-_RESERVE, _RESERVE_OF_NEEDED = 2, 8
 
 
 def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:
@@ -96,11 +96,12 @@ def shortest_completion(cursor: Walk) -> list[int]:
     count = tokens_from(compiled, cursor)
     found: list[int] | None = None
     distinct = _without_repeated_keys(cursor)
-    if distinct is not None:
-        return distinct
     if budget is not None:
         found = budget.account.plan(cursor._steps)
-    elif cursor._steps == 0:
+    if distinct is not None:
+        # What has been planned may be shorter than what is found from here.
+        return list(found) if found and len(found) < len(distinct) else distinct
+    if budget is None and cursor._steps == 0:
         found = compiled.kept(start_completion)
     if found is not None and len(found) <= count:
         return list(found)
@@ -141,9 +142,8 @@ class RuleBudget(Budget):
         )
         self._costs = compiled.kept(TokenCosts)
         keys = unique_keys_of(cursor)
-        matters = compiled.ir.needs_distinct_keys or self._costs.scarce_keys is not None
-        if keys is not None and matters:
-            # They matter to what is left from the first token on: they may run short, or several are needed.
+        if keys is not None and compiled.ir.needs_distinct_keys:
+            # They matter to what is left from the first token on.
             keys.follow_from_start()
         plan = _without_repeated_keys(cursor)
         if plan is None:
@@ -175,31 +175,24 @@ class RuleBudget(Budget):
         if token == account.planned(steps):
             # Also where the completion that is known would do: what has been planned is allowed to its end.
             return account
-        count = tokens_from(cursor.compiled, behind)
-        keys, scarce = _followed_keys(cursor), self._costs.scarce_keys
-        if keys is not None and scarce is not None:
-            if count <= scarce.sure(cursor.compiled, keys.at(cursor), most):
-                return account.with_plan(steps + 1, [])
+        compiled = cursor.compiled
+        count = tokens_from(compiled, behind)
+        keys, key_costs = unique_keys_of(cursor), self._costs.key_costs
+        if keys is None or key_costs is None:
+            found = [] if count <= most else self._search_small(compiled, behind, most)
+        elif not keys.is_followed:
+            found = self._rest_behind_first_key(cursor, keys, key_costs, token, behind, count, most)
+        elif key_costs.is_sure(compiled, count, keys.n_keys(cursor), most):
+            found = []
+        else:
             account = self._planned(cursor, account)
             if token == account.planned(steps):
                 return account
-            more = self._more_by_plan(cursor, account)
-            found = scarce.rest_behind(cursor, keys, token, count, most, more)
-            return None if found is None else account.with_plan(steps + 1, found)
-        if keys is None:
-            rest = self._rest_behind_first_key(cursor, token, behind, count, most)
-            if rest is not None:
-                return account.with_plan(steps + 1, rest)
-        elif count <= most and count <= self._most_of_known(cursor, account, most, count):
-            return account.with_plan(steps + 1, [])
-        account = self._planned(cursor, account)
-        if token == account.planned(steps):
-            return account
-        found = self._search_small(cursor.compiled, behind, most)
+            found = key_costs.rest_behind(cursor, keys, token, count, most, self._more_by_plan(cursor, account))
         return None if found is None else account.with_plan(steps + 1, found)
 
     def _rest_behind_first_key(
-        self, cursor: Walk, token: int, behind: Place, count: int, most: int
+        self, cursor: Walk, keys: UniqueKeys, key_costs: KeyCosts, token: int, behind: Place, count: int, most: int
     ) -> list[int] | None:
         """What has to be planned behind a token where keys are not followed yet; None if it leaves too little.
 
@@ -207,11 +200,13 @@ class RuleBudget(Budget):
         """
         if count > most:
             return None
-        keys = unique_keys_of(cursor)
-        if keys is None or most >= 2 * count + ROOM_FOR_KEYS or token not in keys.to_next_key:
+        compiled = cursor.compiled
+        if token not in keys.to_next_key or key_costs.is_sure(compiled, count, 1, most):
             return []
-        there = keys.after(cursor, cursor.compiled.vocabulary.tokens[token])
-        length, found = rest_with_keys(cursor.compiled, behind, there)
+        result = compiled.run_at(cursor, push_token, token, NO_COMPANION)
+        if result >= 0 and not unpack(result)[1] & MARK_ENDED:
+            return []
+        length, found = rest_with_keys(compiled, behind, keys.after(cursor, compiled.vocabulary.tokens[token]))
         return None if length > most else found or []
 
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
@@ -221,7 +216,8 @@ class RuleBudget(Budget):
         rest = self._rest_of_plan(cursor, account, data)
         if rest is not None and len(rest) <= most:
             return account.with_plan(steps + 1, rest)
-        compiled, keys = cursor.compiled, _followed_keys(cursor)
+        # They may hold the first keys that must differ.
+        compiled, keys = cursor.compiled, unique_keys_of(cursor)
         count = tokens_from(compiled, behind)
         found: list[int] | None = None
         if keys is not None and count != NEVER:
@@ -236,38 +232,19 @@ class RuleBudget(Budget):
 
     def _planned(self, cursor: Walk, account: Account) -> Account:
         """The account with a plan, if one is needed: where keys must not come again and no plan was made so far."""
-        steps, keys, scarce = cursor._steps, _followed_keys(cursor), self._costs.scarce_keys
+        steps, keys, key_costs = cursor._steps, _followed_keys(cursor), self._costs.key_costs
         plan = account.plan(steps)
-        if keys is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
+        if keys is None or key_costs is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
             return account
-        distinct = _without_repeated_keys(cursor) if scarce is None else scarce.rest_at(cursor, keys)
-        plan = distinct or completion_or_none(cursor.compiled, cursor)
+        plan = key_costs.rest_at(cursor, keys)
+        if plan is None and cursor.compiled.ir.needs_distinct_keys:
+            plan = completion_or_none(cursor.compiled, cursor)
         return account if plan is None else account.with_plan(steps, plan)
 
     def _more_by_plan(self, cursor: Walk, account: Account) -> int:
         """How many tokens more than the completion by the rules alone the plan takes, with which keys differ."""
         plan = account.plan(cursor._steps)
         return 0 if plan is None else max(len(plan) - tokens_from(cursor.compiled, cursor), 0)
-
-    def _most_of_known(self, cursor: Walk, account: Account, most: int, highest: int) -> int:
-        """The longest completion by the rules alone that leaves room for keys to be different; at most ``most``.
-
-        Every token that does not follow the plan is held to it, in masks as by themselves; ``highest`` is the longest
-        that is asked about.  A completion needs more by what the plan does, by as much again as it is longer than the
-        one of this place (it then needs more keys), and by some tokens for a key that a token leads into.
-        """
-        if most >= 2 * highest + ROOM_FOR_KEYS:
-            return most
-        here = tokens_from(cursor.compiled, cursor)
-        if here == NEVER:
-            return most
-        plan = self._planned(cursor, account).plan(cursor._steps)
-        needs_several = cursor.compiled.ir.needs_distinct_keys
-        reserve = _RESERVE_OF_NEEDED if needs_several else _RESERVE
-        enough = most - reserve - max(len(plan or ()) - here, 0)
-        if needs_several and enough > here:
-            enough = (enough + here) // 2
-        return max(enough, (most - ROOM_FOR_KEYS) // 2, 0)
 
     def _search_small(self, compiled: GrammarTables, place: Place, most: int) -> list[int] | None:
         """A completion of a place after a token, if the vocabulary is small enough to look for one each time."""
@@ -277,29 +254,31 @@ class RuleBudget(Budget):
         compiled = cursor.compiled
         most = account.left - 1
         known = self._costs.of(compiled, cursor, most)
-        keys, scarce = _followed_keys(cursor), self._costs.scarce_keys
-        if keys is None:
+        keys, key_costs = unique_keys_of(cursor), self._costs.key_costs
+        if keys is None or key_costs is None:
             self._restrict_to(cursor, most, out, index)
-            if known.open_nodes or most < 2 * known.highest + ROOM_FOR_KEYS:
-                self._leave_room_behind_first_key(cursor, most, out[index])
-        elif scarce is None:
-            enough = self._most_of_known(cursor, account, most, known.highest)
-            if self._restrict_to(cursor, enough, out, index):
-                account = self._planned(cursor, account)
-        elif known.open_nodes or known.highest > scarce.sure(compiled, keys.at(cursor), most):
-            account = self._planned(cursor, account)
-            more = self._more_by_plan(cursor, account)
-            scarce.restrict(cursor, keys, most, more, partial(self._restrict_to, cursor), out, index)
+            return account
+        n_keys = keys.n_keys(cursor) if keys.is_followed else 1
+        if not known.open_nodes and key_costs.is_sure(compiled, known.highest, n_keys, most):
+            return account
+        if not keys.is_followed:
+            self._restrict_to(cursor, most, out, index)
+            self._leave_room_behind_first_key(cursor, keys, key_costs, most, out[index])
+            return account
+        account = self._planned(cursor, account)
+        more = self._more_by_plan(cursor, account)
+        key_costs.restrict(cursor, keys, most, more, partial(self._restrict_to, cursor), out, index)
         return account
 
-    def _leave_room_behind_first_key(self, cursor: Walk, most: int, row: Any) -> None:
+    def _leave_room_behind_first_key(
+        self, cursor: Walk, keys: UniqueKeys, key_costs: KeyCosts, most: int, row: Any
+    ) -> None:
         """Forbid the tokens to which :meth:`_rest_behind_first_key` objects."""
-        keys = unique_keys_of(cursor)
-        for token in () if keys is None else keys.to_next_key:
+        for token in keys.to_next_key:
             if is_allowed(row, token):
                 behind = place_after(cursor.compiled, cursor, [token])
                 count = tokens_from(cursor.compiled, behind)
-                if self._rest_behind_first_key(cursor, token, behind, count, most) is None:
+                if self._rest_behind_first_key(cursor, keys, key_costs, token, behind, count, most) is None:
                     forbid(row, token)
 
     def _restrict_to(self, cursor: Walk, most: int, out: Bitmask, index: int) -> bool:

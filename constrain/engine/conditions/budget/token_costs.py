@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.key_costs import KeyCosts
 from constrain.engine.conditions.budget.known_completions import tokens_from
 from constrain.engine.conditions.budget.masks import (
     ALL,
@@ -17,7 +18,6 @@ from constrain.engine.conditions.budget.masks import (
     forbid_tokens,
     group_tokens,
 )
-from constrain.engine.conditions.budget.scarce_keys import ScarceKeyCosts
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.parser.companions import NO_COMPANION, unpack
@@ -36,9 +36,7 @@ _MOST_TOKENS = 2_000_000
 # Larger counts are not taken for the usual case.
 _MOST_USUAL = 4095
 
-# Tokens beyond twice the highest cost with which keys that have to differ make no difference either
-# (Budget._most_of_known).
-ROOM_FOR_KEYS = 64
+_ROOM = 64
 
 
 def _kept(compiled: GrammarTables, count: int, least: int) -> tuple[Int32Array, Int32Array, int]:
@@ -108,12 +106,12 @@ class TokenCosts:
         allowed by a budget, whatever the text is.
     generation : int
         That of the compiled grammar whose states these are.
-    scarce_keys : ScarceKeyCosts, optional
-        For a grammar with such keys.
+    key_costs : KeyCosts, optional
+        For a grammar with keys that must differ.
     """
 
     def __init__(self, compiled: GrammarTables) -> None:
-        self.scarce_keys = ScarceKeyCosts(compiled) if compiled.ir.has_scarce_keys() else None
+        self.key_costs = KeyCosts(compiled) if compiled.ir.distinct_keys else None
         self._states: dict[int, StateCosts] = {}
         self.enough: dict[int, int] = {}
         self.generation = compiled.generation
@@ -170,8 +168,9 @@ class TokenCosts:
 
     def _ample(self, compiled: GrammarTables, new: StateCosts) -> int:
         """What is enough for all tokens of a state, whatever the text is."""
-        ample = 2 * new.highest + ROOM_FOR_KEYS
-        return ample if self.scarce_keys is None else max(ample, self.scarce_keys.ample(compiled, new.highest))
+        # Twice as many and some more: rules that depend on the text leave room for one more difference.
+        ample = 2 * new.highest + _ROOM
+        return ample if self.key_costs is None else max(ample, self.key_costs.ample(compiled, new.highest))
 
     def _by_groups(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts | None:
         """The costs of the tokens of a state by the lexer states that they lead to; None if that cannot be done."""

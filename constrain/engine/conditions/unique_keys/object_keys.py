@@ -156,6 +156,26 @@ class ObjectKeys:
         frames: bytes = self._table(m.FRAMES)[: memory[m.DEPTH]].tobytes()
         return scalars + frames + self.records()[:, :2].tobytes() + self.text(0, int(memory[m.N_BYTES]))
 
+    def may_be_repeated(self) -> list[bytes]:
+        """How the key under way, or the one to come, would go on to be one that is there.
+
+        Where an escape is under way, those that begin like what was read before it.
+        """
+        memory = self.memory
+        is_in_key = self.is_in_key()
+        if not is_in_key and not (memory[m.MODE] == m.OUTSIDE and memory[m.EXPECTS_KEY]):
+            return []
+        data = self._table(m.KEY_BYTES)
+        key = data[memory[m.BEGIN] : memory[m.N_BYTES]].tobytes() if is_in_key else b""
+        first = int(self._table(m.FRAMES)[memory[m.DEPTH] - 1])
+        keys = self._table(m.KEYS)[3 * first : 3 * int(memory[m.N_KEYS])].reshape(-1, 3).tolist()
+        texts = [data[begin:end].tobytes() for begin, end, _ in keys]
+        return [text[len(key) :] for text in texts if text.startswith(key)]
+
+    def is_in_escape(self) -> bool:
+        """Whether an escape is under way in a key."""
+        return bool(self.is_in_key() and (self.memory[m.ESCAPE] or self.memory[m.HIGH]))
+
     def bytes_taken(self) -> set[int] | None:
         """The bytes with which the key under way goes on like one that is there, and quote and backslash.
 

@@ -6,6 +6,7 @@ import json
 import re
 import weakref
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,21 @@ Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
 _QUOTE = ord('"')
 
+_BLANKS = b" \t\r\n"
+
 # The colon of a key that may end in the token, with its quote or without.  All patterns here take linear time, however
 # long a token is: none has a part of any length before another.
 _KEY_END = re.compile(rb'(?:"|\A)[ \t\r\n]*:')
 
 # A whole key behind a comma.
 _WHOLE_KEY = re.compile(rb',[ \t\r\n]*"[^"]*"')
+
+# The quote with which a key begins, and what is before it; the one with which a key ends.
+_KEY_BEGIN = re.compile(rb'(?:[{,]|\A)[ \t\r\n]*"')
+_KEY_QUOTE = re.compile(rb'"(?=[ \t\r\n]*(?::|\Z))')
+
+# A comma behind which a key may begin, in the token or behind it.
+_BEFORE_KEY = re.compile(rb',(?=[ \t\r\n]*(?:"|\Z))')
 
 _BACKSLASH = ord("\\")
 
@@ -49,6 +59,8 @@ class QuoteTokens:
         The tokens in which a key may end and the next one be begun, or at least the comma be.
     may_hold_two_keys : bool
         Whether in one of them the next key may stand as a whole.
+    longest : int
+        The most bytes of a token with a quote or a closing brace.
     empty_keys : int64[...], optional
         For unique_keys/unique_keys.py, which keeps there the memory that every text begins with.
     """
@@ -74,7 +86,52 @@ class QuoteTokens:
         colons = {token: found.end() for token in commas if (found := _KEY_END.search(bytes_of(token)))}
         self.to_next_key = [token for token, end in colons.items() if bytes_of(token).find(b",", end) >= 0]
         self.empty_keys: np.ndarray[Any, np.dtype[np.int64]] | None = None
+        lengths = np.diff(self.starts)[: len(counts)]
+        self.longest = int(lengths[(counts > 0) | (self._counts(ord("}")) > 0)].max(initial=1))
         self.may_hold_two_keys = any(_WHOLE_KEY.search(bytes_of(token), colons[token]) for token in self.to_next_key)
+
+    @cached_property
+    def most_keys(self) -> int:
+        """How many keys a token ends at most."""
+        texts = map(self._bytes_of, self.tokens.tolist())
+        return max((len(_KEY_END.findall(text)) for text in texts), default=1) or 1
+
+    @cached_property
+    def longest_around_key(self) -> tuple[int, int]:
+        """How many bytes a token has at most before a key that begins in it, and behind one that ends in it."""
+        before = behind = 0
+        for token in self.tokens.tolist():
+            text = self._bytes_of(token)
+            before = max([before, *(found.end() - 1 for found in _KEY_BEGIN.finditer(text))])
+            behind = max([behind, *(len(text) - found.end() for found in _KEY_QUOTE.finditer(text))])
+        return before, behind
+
+    @cached_property
+    def to_key(self) -> tuple[list[int], list[int]]:
+        """The tokens that may go on to a key behind a comma: from outside of strings, and from within one."""
+        found: tuple[list[int], list[int]] = [], []
+        for token in np.flatnonzero(self._counts(ord(","))).tolist():
+            text = self._bytes_of(token)
+            quotes = [text.count(b'"', 0, comma.start()) for comma in _BEFORE_KEY.finditer(text)]
+            for side, tokens in enumerate(found):
+                # A quote behind a backslash is none that ends a string.
+                if any(count % 2 == side for count in quotes) or (quotes and b"\\" in text):
+                    tokens.append(token)
+        return found
+
+    @cached_property
+    def with_backslash(self) -> list[int]:
+        """The tokens with a backslash."""
+        return np.flatnonzero(self._counts(_BACKSLASH)).tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def with_blank_before(self) -> list[int]:
+        """The tokens of blanks, and those in which nothing but blanks stands before a quote."""
+        counts = np.sum([self._counts(blank) for blank in _BLANKS], axis=0)
+        lengths = np.diff(self.starts)[: len(counts)]
+        blank = np.flatnonzero((counts == lengths) & (lengths > 0)).tolist()
+        before = [(token, self._bytes_of(token).split(b'"', 1)[0]) for token in self.tokens.tolist()]
+        return sorted([*blank, *(token for token, text in before if text and not text.strip(_BLANKS))])
 
     def _bytes_of(self, token: int) -> bytes:
         # The vocabulary's own tuple of all tokens is not made for some of them.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from constrain.engine.conditions.protocol import Walk
-from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, IS_REPEATED, NOT_READ
+from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, IS_REPEATED, N_KEYS, NOT_READ
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
 from constrain.engine.grammar_tables import GrammarTables
@@ -137,6 +137,10 @@ class UniqueKeys:
                 return now
             self._now = now
         return self._now
+
+    def n_keys(self, cursor: Walk) -> int:
+        """How many keys the objects have that are open where the cursor is."""
+        return int(self.at(cursor).memory[N_KEYS])
 
     def after(self, cursor: Walk, data: bytes) -> ObjectKeys:
         """The keys where the cursor would be after some bytes; its own stay as they are."""

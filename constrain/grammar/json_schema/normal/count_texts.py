@@ -36,6 +36,12 @@ _MOST_STEPS = 400_000
 # The same for finding out whether they run short, a tenth of that at most: if it is not clear, budgets take more care.
 _FEW_STEPS = 5_000
 
+MANY_WAYS, STEPS_TO_MANY_WAYS = 10, 8
+"""Where so many plain bytes go on, so near to any beginning, there is always a short string that is not there yet."""
+
+PLAIN_BYTES = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
+"""Those that stand for themselves in a string of JSON, and are in nearly all vocabularies."""
+
 # And for one beginning, while a text is read.
 _STEPS_AHEAD = 500
 _COMMON_CLASSES = 4
@@ -66,7 +72,11 @@ def count_texts(text: Text, most: int) -> int:
 
 @lru_cache(maxsize=1024)
 def runs_short(text: Text) -> bool:
-    """Whether some beginning goes on in only so many ways; True also where that is not clear."""
+    """Whether some beginning goes on in only so many ways, or in few short ones; True also where that is not clear.
+
+    Where it is false, each beginning has, within :data:`STEPS_TO_MANY_WAYS` bytes, one with :data:`MANY_WAYS` of
+    :data:`PLAIN_BYTES` to go on.
+    """
     if _words(text) is not None:
         return True
     try:
@@ -315,12 +325,24 @@ class _Combination:
         return _count(state, most, limit, len(self._common), self._ends, self._successors_by_common) == most
 
     def runs_short(self, limit: int) -> bool:
-        """Whether some beginning is the end of a string and of nothing longer; True if ``limit`` steps do not tell."""
+        """See the function; True if ``limit`` steps do not tell."""
         alive = self._alive(limit)
         if alive is None:
             return True
-        # A string that only so many follow has a longest among these.
-        return not all(any(then in alive for then, _ in self._successors(state)) for state in alive)
+        after = {state: self._successors(state) for state in alive}
+        near = {state for state in alive if self._plain_ways(state, alive) >= MANY_WAYS}
+        for _ in range(STEPS_TO_MANY_WAYS):
+            near |= {state for state in alive - near if any(then in near for then, _ in after[state])}
+        return near != alive
+
+    def _plain_ways(self, state: _State, alive: set[_State]) -> int:
+        """By how many of PLAIN_BYTES a state goes on to others."""
+        rows = zip(*[self._row(place, each) for place, each in enumerate(state)], strict=True)
+        return sum(
+            len(PLAIN_BYTES.intersection(alike))
+            for then, alike in zip(rows, self._classes, strict=True)
+            if then in alive and PLAIN_BYTES.intersection(alike)
+        )
 
     def _alive(self, limit: int) -> set[_State] | None:
         """The states from which a string can be ended; None if there are more than can be seen in ``limit`` steps."""

@@ -31,9 +31,6 @@ from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COU
 from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
 from constrain.grammar.regular import EPSILON
 
-# Of endlessly many keys so many are short, whatever pattern they follow.
-_ALWAYS_SHORT = 4
-
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """All that may follow the opening brace."""
@@ -405,21 +402,19 @@ def _other_members(context: Context, node: ObjectNode) -> tuple[list[_Member], i
             unique.append((one, None))
         if context.is_part or words is not None:
             continue
-        if further > _ALWAYS_SHORT and keys != rest:
-            builder.run_short_of_keys(_AreScarce(None))
-        elif not is_endless:
+        if keys != rest:
             builder.run_short_of_keys(_AreScarce(_without_words(keys)))
     return members, further, unique if is_limited or context.is_part else None
 
 
 @dataclass(frozen=True)
 class _AreScarce:
-    """Whether some keys are scarce; None if it is known that they are."""
+    """Whether some keys are scarce."""
 
-    keys: Text | None
+    keys: Text
 
     def __call__(self) -> bool:
-        return self.keys is None or runs_short(self.keys)
+        return runs_short(self.keys)
 
 
 def _without_words(keys: Text) -> Text:

@@ -1,23 +1,33 @@
-"""What finishing a text takes where keys that have to differ may cost much more than the rules say.
+"""What finishing a text takes where keys that have to differ may cost more than the rules say.
 
-The rules know the cheapest key of an object.  Where there is always another one much like it, as among all strings,
-a few tokens more are enough, and the budget keeps them back (budget.py).  Where keys are scarce
-(:attr:`constrain.grammar.ir.GrammarIR.has_scarce_keys`) the next one may be of any length, and so may its value: behind
-``{"en": 1,`` of
+The rules know the cheapest key of an object, and nothing of the keys that it has.  Behind ``{"b":1,`` of
 
-    {"propertyNames": {"enum": ["en", "a_very_long_name"]}}
+    {"patternProperties": {"^b(|a)$": {"const": 1}}, "additionalProperties": false}
 
-a text cannot be finished as cheaply as behind ``{``.  So each token whose completion by the rules is not *surely* short
-enough is tried: the text behind it is finished with keys that differ (completions_with_keys.py).  Some things keep
-that to few tokens.
+they finish the text with ``"b":1}``, which may be three tokens, where the next key has to be ``"ba"``, which may be
+four tokens by itself.  So the text behind a token is finished with keys that differ (completions_with_keys.py), where
+that can make a difference.
 
-* What may surely be afforded: the difference is at most what the dearest key and its value cost.
+*Objects that need one key without a name at most*, all but those of
+:attr:`constrain.grammar.ir.GrammarIR.needs_distinct_keys`.  The completion by the rules ends the key that is under way,
+or writes the one that has to follow, and begins no further one in any object that has keys.  So a key comes again in it
+only if
+
+* the key that is under way begins one that is there: ``{"ab":1,"a``, or
+* a key has to follow others: ``{"ab":1,``.
+
+These are few of the tokens of a mask, and each of them is tried.  All others need what the rules say.
+
+*Objects that need several.*  The completion by the rules may write the same key several times.  There each token whose
+completion by the rules is not *surely* short enough is tried.  Some things keep that to few tokens.
+
+* What may surely be afforded: every key may be the dearest, with the dearest value.
 * What a token leads to is known by the state and the keys there; most tokens lead to few.
 * Within a string that is a value, the tokens without a quote change nothing about what follows the string.  They need
   as much more than by the rules as is needed where the mask is, whose completion is known.
 * Within a key, behind the tokens without a quote the keys of the completion that is known where the mask is are left to
-  follow, or one for the one that it is: they need a key and a value more than that.  Where objects need several keys
-  the value may need more, so there it is taken for true only where the tokens would be too many to be tried.
+  follow, or one for the one that it is: they need a key and a value more than that.  The value may need more, so that
+  is taken for true only where the tokens would be too many to be tried.
 
 Where the grammar allows very many other tokens, as within a key of any text, those without a quote are not tried but
 refused unless one of these holds.
@@ -31,10 +41,10 @@ import numpy as np
 
 from constrain.engine.conditions.budget.completions_with_keys import NO_WAY, rest_with_keys
 from constrain.engine.conditions.budget.expression_costs import FAR, MISSING, NEVER
-from constrain.engine.conditions.budget.known_completions import place_after, tokens_from
+from constrain.engine.conditions.budget.known_completions import beginning_tokens, place_after, tokens_from
 from constrain.engine.conditions.budget.masks import forbid_tokens
 from constrain.engine.conditions.protocol import Walk
-from constrain.engine.conditions.unique_keys.memory import IN_VALUE, MODE, N_KEYS, OUTSIDE
+from constrain.engine.conditions.unique_keys.memory import ESCAPE, IN_VALUE, MODE, N_KEYS, OUTSIDE
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
@@ -43,7 +53,7 @@ from constrain.engine.history import Place
 from constrain.engine.mask_memo import write_mask
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.statuses import REPEATED_KEY
-from constrain.engine.vocabulary.bitmasks import Bitmask, allow, ids_in_mask, words_for
+from constrain.engine.vocabulary.bitmasks import Bitmask, allow, ids_in_mask, is_allowed, words_for
 from constrain.errors import ConstrainError
 
 _OUTSIDE_STRINGS = b'"{}[],:'
@@ -64,14 +74,24 @@ _Rest = tuple[int, list[int] | None]
 # What finishing a key that is under way may cost where that is not known.
 _WORST_UNKNOWN = 64
 
-_KEYS_EXPECTED = 64
-"""Keys in a text for which :meth:`ScarceKeyCosts.ample` leaves room."""
+_KEYS_EXPECTED, _SCARCE_KEYS_EXPECTED = 9_999, 64
+"""Keys in a text for which :meth:`KeyCosts.ample` leaves room."""
+
+# How many bytes it takes at most to where many keys go on, and those of an escape that is under way.
+_TO_MANY_KEYS, _TO_END_ESCAPE = 9, 5
 
 
-class ScarceKeyCosts:
-    """What is known of this in a compiled grammar with scarce keys.
+class KeyCosts:
+    """What is known of this in a compiled grammar.
 
     Its lock is held by whoever calls a method.
+
+    Attributes
+    ----------
+    ample_steps : int
+        Within so many tokens a text has no more keys than :meth:`ample` leaves room for.
+    is_ample_behind_bytes : bool
+        Whether it does so too where some steps were bytes, with any number of keys.
     """
 
     def __init__(self, compiled: GrammarTables) -> None:
@@ -85,27 +105,52 @@ class ScarceKeyCosts:
         # How many tokens the grammar allows in a state.
         self._counts: dict[int, int] = {}
         self._size = 0
+        self._quoted = quoted = quote_tokens(compiled.vocabulary)
         quotes = np.zeros((1, words_for(compiled.vocabulary.size)), np.int32)
-        for token in quote_tokens(compiled.vocabulary).tokens.tolist():
+        for token in quoted.tokens.tolist() if self._needs_several else ():
             allow(quotes[0], token)
         self._quotes = quotes[0]
-        self._n_symbols, self._dearest = -1, 0
-        self._keys_of_token = max(map(_most_keys, compiled.vocabulary.tokens), default=1) if self._needs_several else 1
+        self._n_symbols, self._dearest, self._worst = -1, 0, 0
+        # Bytes that are no tokens may be those with which many keys go on.
+        has_ascii = bool((compiled._tables.array(t.BYTE_COSTS)["token"][0x20:0x7F] >= 0).all())
+        self._is_scarce = not has_ascii or compiled.ir.has_scarce_keys()
+        self._keys_expected = _SCARCE_KEYS_EXPECTED if self._is_scarce else _KEYS_EXPECTED
+        self.ample_steps = self._keys_expected // quoted.most_keys
+        self.is_ample_behind_bytes = not self._is_scarce
 
     def ample(self, compiled: GrammarTables, highest: int) -> int:
         """What is enough for any token whose completion by the rules takes at most ``highest`` tokens."""
-        more = self._most_more(compiled, _KEYS_EXPECTED)
-        return highest + more * (1 + highest * self._keys_of_token if self._needs_several else 1)
+        return self._with_keys(compiled, highest, self._keys_expected)
 
-    def sure(self, compiled: GrammarTables, keys: ObjectKeys, most: int) -> int:
-        """The longest completion by the rules for which ``most`` tokens are enough, whatever the keys are."""
-        more = self._most_more(compiled, int(keys.memory[N_KEYS]))
+    def is_sure(self, compiled: GrammarTables, count: int, n_keys: int, most: int) -> bool:
+        """Whether ``most`` tokens are enough for a completion by the rules of ``count``, whatever the keys are.
+
+        There are ``n_keys`` of them.
+        """
+        # Mostly it is far from enough, or far more than that.
+        return count <= most and self._with_keys(compiled, count, n_keys) <= most
+
+    def _sure(self, compiled: GrammarTables, n_keys: int, most: int) -> int:
+        """The longest completion by the rules for which ``most`` tokens are enough, whatever the keys are; or -1."""
+        low, high = -1, most
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.is_sure(compiled, middle, n_keys, most):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _with_keys(self, compiled: GrammarTables, count: int, n_keys: int) -> int:
+        """What a completion of ``count`` tokens by the rules takes at most, whatever the ``n_keys`` keys are."""
+        if not self._needs_several:
+            return count + self._most_more(compiled, n_keys)
         # Every key of the completion, and the one under way, may be a dearer one.
-        rest = max(most - more, 0)
-        return rest // (1 + more * self._keys_of_token) if self._needs_several else rest
+        further = count * self._quoted.most_keys
+        return count + self._most_more(compiled, n_keys + further) * (1 + further)
 
-    def _most_more(self, compiled: GrammarTables, count: int) -> int:
-        """How much more a key and its value may cost than the cheapest, if there are ``count`` keys already."""
+    def _most_more(self, compiled: GrammarTables, n_keys: int) -> int:
+        """How much more than the cheapest a key and the rest of its object may cost, if there are ``n_keys`` keys."""
         tables = compiled._tables
         n_symbols = tables.used(t.SYMBOLS)
         if n_symbols != self._n_symbols:
@@ -113,12 +158,18 @@ class ScarceKeyCosts:
             rests = tables.array(t.REST_COSTS)[:n_symbols][np.isin(symbols, ~lexemes)]
             worst = tables.array(t.EXPRESSION_COSTS)["worst"][tables.array(t.LEXEMES)["expression"][lexemes]]
             self._n_symbols = n_symbols
-            rests = rests[rests < FAR]
-            dearest = int(rests.max(initial=0) - rests.min(initial=NEVER)) if len(rests) else 0
+            self._dearest = int(rests[rests < FAR].max(initial=0))
             worst = np.where((worst < 0) | (worst >= MISSING), _WORST_UNKNOWN, worst)
-            self._dearest = dearest + int(worst.max(initial=0))
-        # Where there are few ways to go on, each key may have to be longer than the one before.
-        return min(self._dearest + 2 + count, NEVER)
+            self._worst = int(worst.max(initial=0))
+        if self._is_scarce:
+            # Where there are few ways to go on, each key may have to be longer than the one before.  Tokens that reach
+            # over the begin of the key or the end of the object have to be spelled otherwise.
+            joined = 2 * (self._quoted.longest - 1)
+            return min(self._dearest + (n_keys + 1) * (self._worst + 1) + joined, NEVER)
+        # Each byte with which many keys go on leaves a tenth of those that are there.  What follows one key may follow
+        # the other too, but tokens that reach over the begin of the key or its end have to be spelled otherwise.
+        key = self._worst + _TO_END_ESCAPE + _TO_MANY_KEYS * len(str(n_keys))
+        return min(key + sum(self._quoted.longest_around_key), NEVER)
 
     def _look(self, compiled: GrammarTables) -> None:
         """Forget what does not hold any more."""
@@ -145,8 +196,12 @@ class ScarceKeyCosts:
         restrict_to : callable (most, out, index)
             Takes those tokens out of a mask whose completion by the rules takes more than ``most``.
         """
+        if not self._needs_several:
+            restrict_to(most, out, index)
+            self._restrict_next_keys(cursor, condition, most, out, index)
+            return
         compiled = cursor.compiled
-        sure = self.sure(compiled, condition.at(cursor), most)
+        sure = self._sure(compiled, int(condition.at(cursor).memory[N_KEYS]), most)
         row, of_sure = out[index], out[index : index + 1].copy()
         untried, is_rest_tried = self._untried(cursor, condition, sure, most, more)
         restrict_to(sure, of_sure, 0)
@@ -166,6 +221,32 @@ class ScarceKeyCosts:
         refused = [token for token, (length, _) in rests.items() if length > most]
         forbid_tokens(out, index, np.array(refused, np.int32))
 
+    def _restrict_next_keys(self, cursor: Walk, condition: UniqueKeys, most: int, out: Bitmask, index: int) -> None:
+        """Take those tokens out behind which a key might come again, and ``most`` tokens are not enough."""
+        rests = self._behind(cursor, condition, self._to_try(cursor.compiled, out[index], condition.at(cursor)))
+        refused = [token for token, (length, _) in rests.items() if length > most]
+        forbid_tokens(out, index, np.array(refused, np.int32))
+
+    def _to_try(self, compiled: GrammarTables, row: Bitmask, keys: ObjectKeys) -> list[int]:
+        """The tokens of a mask that may lead to where a key might come again, and some more."""
+        quoted = self._quoted
+        taken = keys.may_be_repeated()
+        found: set[int] = set()
+        if keys.is_in_escape() and taken:
+            return ids_in_mask(row).tolist()  # type: ignore[no-any-return]
+        is_outside = keys.memory[MODE] == OUTSIDE
+        # A quote behind a backslash is none that ends a string.
+        for tokens in quoted.to_key if keys.memory[ESCAPE] else (quoted.to_key[0 if is_outside else 1],):
+            found.update(tokens)
+        if taken:
+            found.update(quoted.with_backslash)
+            if not keys.is_in_key():
+                found.update(quoted.with_blank_before)
+            begin = b"" if keys.is_in_key() else b'"'
+            for rest in taken:
+                found.update(beginning_tokens(compiled, begin + rest))
+        return sorted(token for token in found if is_allowed(row, token))
+
     def rest_at(self, cursor: Walk, condition: UniqueKeys) -> list[int] | None:
         """What finishes the text at a cursor; None if it is the completion by the rules alone.
 
@@ -176,6 +257,8 @@ class ScarceKeyCosts:
         """
         self._look(cursor.compiled)
         keys = condition.at(cursor)
+        if not self._needs_several and not keys.may_be_repeated():
+            return None
         length, found = self._length(cursor.compiled, cursor, keys, keys.signature())
         if length == NEVER:
             raise ConstrainError(NO_WAY)
@@ -190,13 +273,17 @@ class ScarceKeyCosts:
         """
         if count > most:
             return None
-        sure = self.sure(cursor.compiled, condition.at(cursor), most)
-        untried, is_rest_tried = self._untried(cursor, condition, sure, most, more)
-        if b'"' not in cursor.compiled.vocabulary.tokens[token]:
-            if count <= untried:
-                return []
-            if not is_rest_tried:
-                return None
+        keys = condition.at(cursor)
+        if self._needs_several:
+            sure = self._sure(cursor.compiled, int(keys.memory[N_KEYS]), most)
+            untried, is_rest_tried = self._untried(cursor, condition, sure, most, more)
+            if b'"' not in cursor.compiled.vocabulary.tokens[token]:
+                if count <= untried:
+                    return []
+                if not is_rest_tried:
+                    return None
+        elif b"," not in cursor.compiled.vocabulary.tokens[token] and not keys.may_be_repeated():
+            return []
         length, found = self._behind(cursor, condition, [token])[token]
         return None if length > most else found or []
 
@@ -208,7 +295,7 @@ class ScarceKeyCosts:
         keys = condition.at(cursor)
         if _is_within_value(cursor.compiled, cursor, keys):
             # What follows may be joined to the string's end in other tokens here and there.
-            return max(sure, most - more - (2 if more else 0)), False
+            return max(sure, most - more - (2 * (self._quoted.longest - 1) if more else 0)), False
         count = self._count_at(cursor)
         if not keys.is_in_key():
             return sure, count <= _MANY
@@ -219,7 +306,7 @@ class ScarceKeyCosts:
             # What was written so far may decide what is to come.
             effort *= 4 + n_keys
         is_rest_tried = effort <= _MANY_IN_KEY
-        if self._needs_several and is_rest_tried:
+        if is_rest_tried:
             # The value under the key may be an object that needs several, of which the known completion has none.
             return sure, True
         # Behind any key those of the known completion are left to follow, or one for the one that it is.
@@ -253,6 +340,8 @@ class ScarceKeyCosts:
             if keys.status == REPEATED_KEY:
                 return NEVER, None
             here = keys.signature()
+        if not self._needs_several and not keys.may_be_repeated():
+            return tokens_from(compiled, there), None
         return self._length(compiled, there, keys, here)
 
     def _length(self, compiled: GrammarTables, place: Place, keys: ObjectKeys, signature: bytes) -> _Rest:
@@ -287,8 +376,3 @@ def _is_within_value(compiled: GrammarTables, place: Place, keys: ObjectKeys) ->
         return False
     lexer_state = compiled.only_lexer_state(place)
     return lexer_state is not None and bool(compiled._tables.array(t.LEXER_STATES)[lexer_state]["count"] == 1)
-
-
-def _most_keys(token: bytes) -> int:
-    """How many keys a token ends at most: each with a colon, and between two of them are the quotes of the second."""
-    return min(token.count(b":"), 1 + token.count(b'"') // 2)
