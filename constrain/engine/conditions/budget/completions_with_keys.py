@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from constrain.engine.conditions.budget.expression_costs import NEVER
+from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
 from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.grammar_tables import GrammarTables
@@ -88,11 +88,12 @@ def without_repeated_keys(compiled: GrammarTables, place: Place, keys: ObjectKey
 
 
 def _if_longer(compiled: GrammarTables, place: Place, tokens: list[int]) -> list[int] | None:
-    """The known completion of a place, if it takes more tokens than was said.
+    """The known completion of a place, if it takes another number of tokens than was said: more, or one far less.
 
-    Where rules leave keys out that were written, they say what the cheapest key costs, as often as one is needed.
+    Where rules leave keys out that were written, they say what the cheapest key costs, as often as one is needed.  Where
+    the text decides what is to come, they say that it is far.
     """
-    return None if len(tokens) <= tokens_from(compiled, place) else tokens
+    return None if len(tokens) <= tokens_from(compiled, place) < FAR else tokens
 
 
 def _repeated_key(keys: ObjectKeys, data: bytes) -> int | None:

@@ -18,8 +18,9 @@ only if
 
 These are few of the tokens of a mask, and each of them is tried.  All others need what the rules say.
 
-*Objects that need several.*  The completion by the rules may write the same key several times.  There each token whose
-completion by the rules is not *surely* short enough is tried.  Some things keep that to few tokens.
+*Objects that need several.*  The completion by the rules may write the same key several times.  Where keys are not
+scarce, each of them takes a token more at most, and a few are kept back.  Where they are, each token whose completion
+by the rules is not *surely* short enough is tried.  Some things keep that to few tokens.
 
 * What may surely be afforded: every key may be the dearest, with the dearest value.
 * What a token leads to is known by the state and the keys there; most tokens lead to few.
@@ -77,6 +78,10 @@ _WORST_UNKNOWN = 64
 _KEYS_EXPECTED, _SCARCE_KEYS_EXPECTED = 9_999, 64
 """Keys in a text for which :meth:`KeyCosts.ample` leaves room."""
 
+# Where several keys are needed, and are not scarce: the tokens that are kept back for keys to differ, and beyond twice
+# a completion those with which nothing needs to be kept back.
+_RESERVE, _ROOM = 8, 64
+
 # How many bytes it takes at most to where many keys go on, and those of an escape that is under way.
 _TO_MANY_KEYS, _TO_END_ESCAPE = 9, 5
 
@@ -107,13 +112,16 @@ class KeyCosts:
         self._size = 0
         self._quoted = quoted = quote_tokens(compiled.vocabulary)
         quotes = np.zeros((1, words_for(compiled.vocabulary.size)), np.int32)
-        for token in quoted.tokens.tolist() if self._needs_several else ():
+        self._is_scarce = compiled.ir.has_scarce_keys()
+        # Whether every token that is not surely cheap enough is tried, or some tokens are kept back.
+        self._is_tried = self._needs_several and self._is_scarce
+        self._keeps_back = self._needs_several and not self._is_scarce
+        # Bytes that are no tokens may be those with which many keys go on.
+        self._is_scarce |= not (compiled._tables.array(t.BYTE_COSTS)["token"][0x20:0x7F] >= 0).all()
+        for token in quoted.tokens.tolist() if self._is_tried else ():
             allow(quotes[0], token)
         self._quotes = quotes[0]
         self._n_symbols, self._dearest, self._worst = -1, 0, 0
-        # Bytes that are no tokens may be those with which many keys go on.
-        has_ascii = bool((compiled._tables.array(t.BYTE_COSTS)["token"][0x20:0x7F] >= 0).all())
-        self._is_scarce = not has_ascii or compiled.ir.has_scarce_keys()
         self._keys_expected = _SCARCE_KEYS_EXPECTED if self._is_scarce else _KEYS_EXPECTED
         self.ample_steps = self._keys_expected // quoted.most_keys
         self.is_ample_behind_bytes = not self._is_scarce
@@ -145,9 +153,23 @@ class KeyCosts:
         """What a completion of ``count`` tokens by the rules takes at most, whatever the ``n_keys`` keys are."""
         if not self._needs_several:
             return count + self._most_more(compiled, n_keys)
+        if self._keeps_back:
+            return 2 * count + _ROOM
         # Every key of the completion, and the one under way, may be a dearer one.
         further = count * self._quoted.most_keys
         return count + self._most_more(compiled, n_keys + further) * (1 + further)
+
+    def _enough(self, cursor: Walk, most: int, more: int) -> int:
+        """The longest completion by the rules that leaves room for keys to differ, where several are needed.
+
+        It takes more by what the plan does, by as much again as it is longer than the one of this place (it then needs
+        more keys), and by some tokens for a key that a token leads into.
+        """
+        here = tokens_from(cursor.compiled, cursor)
+        if here == NEVER:
+            return most
+        enough = most - _RESERVE - more
+        return max((enough + here) // 2 if enough > here else enough, (most - _ROOM) // 2, 0)
 
     def _most_more(self, compiled: GrammarTables, n_keys: int) -> int:
         """How much more than the cheapest a key and the rest of its object may cost, if there are ``n_keys`` keys."""
@@ -199,6 +221,9 @@ class KeyCosts:
         if not self._needs_several:
             restrict_to(most, out, index)
             self._restrict_next_keys(cursor, condition, most, out, index)
+            return
+        if self._keeps_back:
+            restrict_to(self._enough(cursor, most, more), out, index)
             return
         compiled = cursor.compiled
         sure = self._sure(compiled, int(condition.at(cursor).memory[N_KEYS]), most)
@@ -273,6 +298,8 @@ class KeyCosts:
         """
         if count > most:
             return None
+        if self._keeps_back:
+            return [] if count <= self._enough(cursor, most, more) else None
         keys = condition.at(cursor)
         if self._needs_several:
             sure = self._sure(cursor.compiled, int(keys.memory[N_KEYS]), most)
