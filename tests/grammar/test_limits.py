@@ -230,7 +230,7 @@ def _has_value(text: Pattern) -> bool:
 
 _ASKED: dict[str, tuple[str, Callable[[Pattern], object], object]] = {
     "few": ("[a-d]{2}", lambda text: len(few_strings(text, 100) or ()), 16),
-    "scarce": ("[a-d]+", runs_short, False),
+    "keys": ("[a-z]+", runs_short, False),
     "none": ("a(?!a|b|)", _has_value, False),
 }
 

@@ -90,8 +90,8 @@ def without_repeated_keys(compiled: GrammarTables, place: Place, keys: ObjectKey
 def _if_longer(compiled: GrammarTables, place: Place, tokens: list[int]) -> list[int] | None:
     """The known completion of a place, if it takes another number of tokens than was said: more, or one far less.
 
-    Where rules leave keys out that were written, they say what the cheapest key costs, as often as one is needed.  Where
-    the text decides what is to come, they say that it is far.
+    Where rules leave keys out that were written, they say what the cheapest key costs, as often as one is needed.
+    Where the text decides what is to come, they say that it is far.
     """
     return None if len(tokens) <= tokens_from(compiled, place) < FAR else tokens
 
