@@ -1,25 +1,28 @@
 """Masks for a whole batch in one call.
 
 Rows whose mask is known, nearly all in a long generation, are written by one kernel call for all
-of them.  The others are computed on several threads if asked for: kernels run without the GIL.  A
-compiled grammar is entered by one thread at a time, so it is the distinct grammars of a batch that
-are shared out among the threads.
+of them.  Of the others, the calling thread makes what it can in a short time: to wake another thread
+and take turns with it for the GIL takes longer than most steps have to do.  What is left then is
+computed on several threads if asked for: kernels run without the GIL.  A compiled grammar is entered
+by one thread at a time, so it is the distinct grammars of a batch that are shared out among the threads.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
+from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.kept_threads import KeptThreads
-from constrain.engine.masks.known_batches import ALL, KNOWN, QUICK, write_masks
+from constrain.engine.masks.known_batches import ALL, KNOWN, write_masks
 from constrain.engine.masks.members import NO_TABLES_AT, Int64Array, Members, list_matchers, members_of
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.configurations import LOST
@@ -32,6 +35,9 @@ Result = TypeVar("Result")
 
 _FEW = 32
 """So many masks that are known are written sooner than another thread is awake."""
+
+_SECONDS_ALONE = 1e-3
+"""So long a thread makes masks alone before others help."""
 
 
 def fill_next_token_bitmask_batch(
@@ -81,12 +87,12 @@ def fill_next_token_bitmask_batch(
 
 def _write(matchers: list[Matcher], members: Members, rows: Int64Array, out: Bitmask, threads: int) -> None:
     """Write the rows of a mask that kernels can write to."""
-    left, new = hold_locks(
-        members.distinct,
-        lambda busy: _write_together(matchers, members.contexts(busy), rows, out, ALL if threads == 1 else QUICK),
+    seconds = math.inf if threads == 1 else _SECONDS_ALONE
+    left, is_late = hold_locks(
+        members.distinct, lambda busy: _write_together(matchers, members.contexts(busy), rows, out, seconds)
     )
     # A condition takes tokens from a mask in some microseconds.  To wake a thread takes more.
-    if threads > 1 and (new or len(left) > _FEW):
+    if threads > 1 and (is_late or len(left) > _FEW):
         jobs = [partial(_fill, matchers, positions, rows, out) for positions in by_grammar(members.grammars, left)]
         run_jobs(jobs, threads)
     elif left:
@@ -148,18 +154,26 @@ def _release(grammars: list[CompiledGrammar]) -> None:
 
 
 def _write_together(
-    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, which: int
+    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, seconds: float
 ) -> tuple[list[int], bool]:
-    """Write what is known, and make the masks that are ``which`` (known_batches.py).
+    """Write what is known, and make masks that are not for some seconds.
 
-    The caller holds the locks of all grammars whose tables are among ``contexts``.  Returns the positions of the
-    others, and whether there are masks among them that are not known.
+    The caller holds the locks of all grammars whose tables are among ``contexts``.  Returns the positions of those that
+    are not written, and whether there was no time to try some of them.
     """
     states, restricted = _states_of(matchers, contexts)
     missing = _fill_known(contexts, states, rows, out)
-    if len(missing) > restricted:
-        missing = missing[_make([matchers[i] for i in missing], contexts[missing], rows[missing], out, which)]
-    return missing.tolist(), len(missing) > restricted
+    if len(missing) == restricted:
+        return missing.tolist(), False
+    end = perf_counter() + seconds
+    left: list[int] = []
+    # One, two, four, ...: at most as long again as there was time.
+    count = 1
+    while len(missing) and perf_counter() < end:
+        some, missing = missing[:count], missing[count:]
+        left += some[_make([matchers[i] for i in some], contexts[some], rows[some], out)].tolist()
+        count *= 2
+    return left + missing.tolist(), len(missing) > 0
 
 
 def _states_of(matchers: list[Matcher], contexts: Int64Array) -> tuple[Int64Array, int]:
@@ -183,13 +197,13 @@ def _fill_known(contexts: Int64Array, states: Int64Array, rows: Int64Array, out:
     return _write_rows(contexts, states, rows, out, KNOWN)
 
 
-def _make(matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, which: int) -> Int64Array:
+def _make(matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask) -> Int64Array:
     """Write what masks can be made without more room; the positions of the others.  The caller holds the locks."""
     able = {matcher.compiled for matcher, context in zip(matchers, contexts, strict=True) if context != NO_TABLES_AT}
     try:
         for compiled in able:
             compiled.share_scratch()
-        return _write_rows(contexts, _states_of(matchers, contexts)[0], rows, out, which)
+        return _write_rows(contexts, _states_of(matchers, contexts)[0], rows, out, ALL)
     except BaseException:
         # As in transaction.py.
         for compiled in able:
@@ -210,7 +224,7 @@ def _fill(matchers: list[Matcher], positions: list[int], rows: Int64Array, out: 
 
     def make(busy: set[CompiledGrammar]) -> list[int]:
         address = NO_TABLES_AT if busy else compiled.context_address
-        return _make(chosen, np.full(len(chosen), address), places, out, ALL).tolist()  # type: ignore[no-any-return]
+        return _make(chosen, np.full(len(chosen), address), places, out).tolist()  # type: ignore[no-any-return]
 
     _write_one_by_one(chosen, hold_locks([compiled], make), places, out)
 
