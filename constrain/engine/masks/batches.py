@@ -168,7 +168,7 @@ def _write_together(
     end = perf_counter() + seconds
     left: list[int] = []
     # One, two, four, ...: at most as long again as there was time.
-    count = 1
+    count = len(missing) if seconds == math.inf else 1
     while len(missing) and perf_counter() < end:
         some, missing = missing[:count], missing[count:]
         left += some[_make([matchers[i] for i in some], contexts[some], rows[some], out)].tolist()
