@@ -245,6 +245,17 @@ def test_masks_that_take_longer_are_shared_out_by_grammar(
     assert not shared, "all is known"
 
 
+@pytest.mark.parametrize(
+    ("sizes", "count", "expected"),
+    [([1] * 8, 4, [2, 2, 2, 2]), ([5, 1, 1, 1], 4, [5, 2, 1]), ([3], 8, [3]), ([1, 1], 8, [1, 1]), ([], 8, [])],
+)
+def test_grammars_are_put_together(sizes: list[int], count: int, expected: list[int]) -> None:
+    places = iter(range(sum(sizes)))
+    shares = batches._share_out([[next(places) for _ in range(size)] for size in sizes], count)
+    assert list(map(len, shares)) == expected
+    assert [place for share in shares for place in share] == list(range(sum(sizes)))
+
+
 def test_what_is_known_of_a_batch_ends_with_any_of_its_matchers(vocabulary: constrain.Vocabulary) -> None:
     """A new matcher often has the address of the one that was dropped before."""
     grammars = [compile_pairs(vocabulary, name) for name in (b"a", b"b", b"c")]

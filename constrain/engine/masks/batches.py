@@ -4,7 +4,8 @@ Rows whose mask is known, nearly all in a long generation, are written by one ke
 of them.  Of the others, the calling thread makes what it can in a short time: to wake another thread
 and take turns with it for the GIL takes longer than most steps have to do.  What is left then is
 computed on several threads if asked for: kernels run without the GIL.  A compiled grammar is entered
-by one thread at a time, so it is the distinct grammars of a batch that are shared out among the threads.
+by one thread at a time, so it is the distinct grammars of a batch that are shared out among the
+threads, several in one call.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _FEW = 32
 
 _SECONDS_ALONE = 1e-3
 """So long a thread makes masks alone before others help."""
+
+_SHARES = 4
+"""Into so many parts for each thread the work is divided then.  Between them threads wait for the GIL."""
 
 
 def fill_next_token_bitmask_batch(
@@ -93,8 +97,8 @@ def _write(matchers: list[Matcher], members: Members, rows: Int64Array, out: Bit
     )
     # A condition takes tokens from a mask in some microseconds.  To wake a thread takes more.
     if threads > 1 and (is_late or len(left) > _FEW):
-        jobs = [partial(_fill, matchers, positions, rows, out) for positions in by_grammar(members.grammars, left)]
-        run_jobs(jobs, threads)
+        shares = _share_out(by_grammar(members.grammars, left), _SHARES * threads)
+        run_jobs([partial(_fill, matchers, positions, rows, out) for positions in shares], threads)
     elif left:
         _write_one_by_one(matchers, left, rows, out)
 
@@ -106,6 +110,18 @@ def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[li
         jobs.setdefault(grammars[position], []).append(position)
     # The longest first, so that none is left to one thread at the end.
     return sorted(jobs.values(), key=len, reverse=True)
+
+
+def _share_out(jobs: list[list[int]], count: int) -> list[list[int]]:
+    """Put jobs together, so that there are about ``count`` or fewer, and none is much longer than it has to be."""
+    least = sum(map(len, jobs)) / count
+    shares: list[list[int]] = []
+    for job in jobs:
+        if shares and len(shares[-1]) < least:
+            shares[-1] += job
+        else:
+            shares.append(job)
+    return shares
 
 
 def _check_rows(matchers: list[Matcher], mask: Any, indices: Sequence[int] | None) -> tuple[Int64Array, MaskRows]:
@@ -218,15 +234,15 @@ def _write_rows(contexts: Int64Array, states: Int64Array, rows: Int64Array, out:
 
 
 def _fill(matchers: list[Matcher], positions: list[int], rows: Int64Array, out: Bitmask) -> None:
-    """Write the masks of some sequences of one grammar, making those that are not known."""
-    compiled = matchers[positions[0]].compiled
+    """Write the masks of some sequences, making those that are not known."""
     chosen, places = [matchers[position] for position in positions], rows[positions]
+    grammars = [matcher.compiled for matcher in chosen]
 
     def make(busy: set[CompiledGrammar]) -> list[int]:
-        address = NO_TABLES_AT if busy else compiled.context_address
-        return _make(chosen, np.full(len(chosen), address), places, out).tolist()  # type: ignore[no-any-return]
+        contexts = [NO_TABLES_AT if grammar in busy else grammar.context_address for grammar in grammars]
+        return _make(chosen, np.array(contexts, np.int64), places, out).tolist()  # type: ignore[no-any-return]
 
-    _write_one_by_one(chosen, hold_locks([compiled], make), places, out)
+    _write_one_by_one(chosen, hold_locks(list(dict.fromkeys(grammars)), make), places, out)
 
 
 def _write_one_by_one(matchers: list[Matcher], positions: list[int], rows: Int64Array, out: Bitmask) -> None:
