@@ -208,13 +208,7 @@ def test_no_thread_is_woken_for_masks_that_take_no_time(
     vocabulary: constrain.Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "_SECONDS_ALONE", 60.0)
-    run = batches.run_jobs
-
-    def run_alone(jobs: Any, threads: int) -> None:
-        assert threads == 1
-        run(jobs, threads)
-
-    monkeypatch.setattr(batches, "run_jobs", run_alone)
+    monkeypatch.setattr(batches._threads, "submit", lambda *_: pytest.fail("another thread"))
     matchers = [constrain.Matcher(compile_pairs(vocabulary, name)) for name in (b"a", b"b")]
     mask = constrain.allocate_token_bitmask(2, vocabulary.size)
     constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
@@ -233,9 +227,9 @@ def test_masks_that_take_longer_are_shared_out_by_grammar(
     shared: list[tuple[int, int]] = []
     run = batches.run_jobs
 
-    def note(jobs: Any, threads: int) -> None:
+    def note(jobs: Any, threads: int, seconds: float = 0) -> None:
         shared.append((len(jobs), threads))
-        run(jobs, threads)
+        run(jobs, threads, seconds)
 
     monkeypatch.setattr(batches, "run_jobs", note)
     constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
@@ -243,6 +237,19 @@ def test_masks_that_take_longer_are_shared_out_by_grammar(
     shared.clear()
     constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
     assert not shared, "all is known"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-9])
+def test_jobs_are_shared_when_the_time_alone_is_over(seconds: float) -> None:
+    both = threading.Barrier(2, timeout=60)
+    batches.run_jobs([lambda: both.wait() and None] * 2, 2, seconds)
+    assert not both.broken
+
+
+def test_jobs_are_not_shared_before() -> None:
+    names: list[str] = []
+    batches.run_jobs([lambda: names.append(threading.current_thread().name)] * 12, 3, 60.0)
+    assert names == [threading.current_thread().name] * 12
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,6 @@ from constrain.errors import ConstrainError
 
 Result = TypeVar("Result")
 
-_FEW = 32
-"""So many masks that are known are written sooner than another thread is awake."""
-
 _SECONDS_ALONE = 1e-3
 """So long a thread makes masks alone before others help."""
 
@@ -95,12 +92,13 @@ def _write(matchers: list[Matcher], members: Members, rows: Int64Array, out: Bit
     left, is_late = hold_locks(
         members.distinct, lambda busy: _write_together(matchers, members.contexts(busy), rows, out, seconds)
     )
-    # A condition takes tokens from a mask in some microseconds.  To wake a thread takes more.
-    if threads > 1 and (is_late or len(left) > _FEW):
-        shares = _share_out(by_grammar(members.grammars, left), _SHARES * threads)
+    jobs = by_grammar(members.grammars, left)
+    if is_late:
+        shares = _share_out(jobs, _SHARES * threads)
         run_jobs([partial(_fill, matchers, positions, rows, out) for positions in shares], threads)
     elif left:
-        _write_one_by_one(matchers, left, rows, out)
+        alone = [partial(_write_one_by_one, matchers, positions, rows, out) for positions in jobs]
+        run_jobs(alone, threads, _SECONDS_ALONE)
 
 
 def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[list[int]]:
@@ -255,13 +253,16 @@ def _write_one_by_one(matchers: list[Matcher], positions: list[int], rows: Int64
 _threads = KeptThreads(64, "constrain")
 
 
-def run_jobs(jobs: Sequence[Callable[[], None]], threads: int) -> None:
-    """Run all jobs on up to ``threads`` threads, this one among them; then raise the first error of any."""
+def run_jobs(jobs: Sequence[Callable[[], None]], threads: int, seconds: float = 0) -> None:
+    """Run all jobs; then raise the first error of any.
+
+    For some seconds this thread runs them alone, then up to ``threads``, this one among them.
+    """
     pending = deque(jobs)
     errors: list[Exception] = []
 
-    def work() -> None:
-        while True:
+    def work(end: float = math.inf) -> None:
+        while perf_counter() < end:
             try:
                 job = pending.popleft()
             except IndexError:
@@ -273,9 +274,12 @@ def run_jobs(jobs: Sequence[Callable[[], None]], threads: int) -> None:
 
     helping: list[Future[None]] = []
     try:
+        if seconds:
+            work(perf_counter() + seconds)
+        most = min(threads, len(pending)) - 1
         # At the interpreter's end no thread can be started any more; then this one does it all.
         with contextlib.suppress(RuntimeError):
-            while len(helping) < min(threads, len(jobs)) - 1:
+            while len(helping) < most:
                 helping.append(_threads.submit(work))
         work()
     finally:
