@@ -1,11 +1,10 @@
 """Masks for a whole batch in one call.
 
 Rows whose mask is known, nearly all in a long generation, are written by one kernel call for all
-of them.  Of the others, the calling thread makes what it can in a short time: to wake another thread
-and take turns with it for the GIL takes longer than most steps have to do.  What is left then is
-computed on several threads if asked for: kernels run without the GIL.  A compiled grammar is entered
-by one thread at a time, so it is the distinct grammars of a batch that are shared out among the
-threads, several in one call.
+of them, and so are those that are quickly made.  The others are made grammar by grammar, so that a
+slow mask keeps nobody from another grammar.  The calling thread makes what it can in a short time:
+to wake another thread and take turns with it for the GIL takes longer than most steps have to do.
+What is left then is shared among several threads if asked for: kernels run without the GIL.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.kept_threads import KeptThreads
-from constrain.engine.masks.known_batches import ALL, KNOWN, write_masks
+from constrain.engine.masks.known_batches import ALL, KNOWN, QUICK, write_masks
 from constrain.engine.masks.members import NO_TABLES_AT, Int64Array, Members, list_matchers, members_of
 from constrain.engine.matcher import Matcher
 from constrain.engine.parser.configurations import LOST
@@ -36,9 +35,6 @@ Result = TypeVar("Result")
 
 _SECONDS_ALONE = 1e-3
 """So long a thread makes masks alone before others help."""
-
-_SHARES = 4
-"""Into so many parts for each thread the work is divided then.  Between them threads wait for the GIL."""
 
 
 def fill_next_token_bitmask_batch(
@@ -88,17 +84,11 @@ def fill_next_token_bitmask_batch(
 
 def _write(matchers: list[Matcher], members: Members, rows: Int64Array, out: Bitmask, threads: int) -> None:
     """Write the rows of a mask that kernels can write to."""
-    seconds = math.inf if threads == 1 else _SECONDS_ALONE
-    left, is_late = hold_locks(
-        members.distinct, lambda busy: _write_together(matchers, members.contexts(busy), rows, out, seconds)
-    )
+    left, new = hold_locks(members.distinct, lambda busy: _write_together(matchers, members.contexts(busy), rows, out))
+    # Where no mask is new, conditions have to take tokens from those of the others.
+    fill = _fill if new else _write_one_by_one
     jobs = by_grammar(members.grammars, left)
-    if is_late:
-        shares = _share_out(jobs, _SHARES * threads)
-        run_jobs([partial(_fill, matchers, positions, rows, out) for positions in shares], threads)
-    elif left:
-        alone = [partial(_write_one_by_one, matchers, positions, rows, out) for positions in jobs]
-        run_jobs(alone, threads, _SECONDS_ALONE)
+    run_jobs([partial(fill, matchers, positions, rows, out) for positions in jobs], threads, _SECONDS_ALONE)
 
 
 def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[list[int]]:
@@ -108,18 +98,6 @@ def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[li
         jobs.setdefault(grammars[position], []).append(position)
     # The longest first, so that none is left to one thread at the end.
     return sorted(jobs.values(), key=len, reverse=True)
-
-
-def _share_out(jobs: list[list[int]], count: int) -> list[list[int]]:
-    """Put jobs together, so that there are about ``count`` or fewer, and none is much longer than it has to be."""
-    least = sum(map(len, jobs)) / count
-    shares: list[list[int]] = []
-    for job in jobs:
-        if shares and len(shares[-1]) < least:
-            shares[-1] += job
-        else:
-            shares.append(job)
-    return shares
 
 
 def _check_rows(matchers: list[Matcher], mask: Any, indices: Sequence[int] | None) -> tuple[Int64Array, MaskRows]:
@@ -168,26 +146,18 @@ def _release(grammars: list[CompiledGrammar]) -> None:
 
 
 def _write_together(
-    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, seconds: float
+    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask
 ) -> tuple[list[int], bool]:
-    """Write what is known, and make masks that are not for some seconds.
+    """Write what is known, and make the masks that are quickly made.
 
-    The caller holds the locks of all grammars whose tables are among ``contexts``.  Returns the positions of those that
-    are not written, and whether there was no time to try some of them.
+    The caller holds the locks of all grammars whose tables are among ``contexts``.  Returns the positions of the
+    others, and whether there are masks among them that are not known.
     """
     states, restricted = _states_of(matchers, contexts)
     missing = _fill_known(contexts, states, rows, out)
-    if len(missing) == restricted:
-        return missing.tolist(), False
-    end = perf_counter() + seconds
-    left: list[int] = []
-    # One, two, four, ...: at most as long again as there was time.
-    count = len(missing) if seconds == math.inf else 1
-    while len(missing) and perf_counter() < end:
-        some, missing = missing[:count], missing[count:]
-        left += some[_make([matchers[i] for i in some], contexts[some], rows[some], out)].tolist()
-        count *= 2
-    return left + missing.tolist(), len(missing) > 0
+    if len(missing) > restricted:
+        missing = missing[_make([matchers[i] for i in missing], contexts[missing], rows[missing], out, QUICK)]
+    return missing.tolist(), len(missing) > restricted
 
 
 def _states_of(matchers: list[Matcher], contexts: Int64Array) -> tuple[Int64Array, int]:
@@ -211,13 +181,13 @@ def _fill_known(contexts: Int64Array, states: Int64Array, rows: Int64Array, out:
     return _write_rows(contexts, states, rows, out, KNOWN)
 
 
-def _make(matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask) -> Int64Array:
+def _make(matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, which: int) -> Int64Array:
     """Write what masks can be made without more room; the positions of the others.  The caller holds the locks."""
     able = {matcher.compiled for matcher, context in zip(matchers, contexts, strict=True) if context != NO_TABLES_AT}
     try:
         for compiled in able:
             compiled.share_scratch()
-        return _write_rows(contexts, _states_of(matchers, contexts)[0], rows, out, ALL)
+        return _write_rows(contexts, _states_of(matchers, contexts)[0], rows, out, which)
     except BaseException:
         # As in transaction.py.
         for compiled in able:
@@ -232,15 +202,15 @@ def _write_rows(contexts: Int64Array, states: Int64Array, rows: Int64Array, out:
 
 
 def _fill(matchers: list[Matcher], positions: list[int], rows: Int64Array, out: Bitmask) -> None:
-    """Write the masks of some sequences, making those that are not known."""
+    """Write the masks of some sequences of one grammar, making those that are not known."""
+    compiled = matchers[positions[0]].compiled
     chosen, places = [matchers[position] for position in positions], rows[positions]
-    grammars = [matcher.compiled for matcher in chosen]
 
     def make(busy: set[CompiledGrammar]) -> list[int]:
-        contexts = [NO_TABLES_AT if grammar in busy else grammar.context_address for grammar in grammars]
-        return _make(chosen, np.array(contexts, np.int64), places, out).tolist()  # type: ignore[no-any-return]
+        address = NO_TABLES_AT if busy else compiled.context_address
+        return _make(chosen, np.full(len(chosen), address), places, out, ALL).tolist()  # type: ignore[no-any-return]
 
-    _write_one_by_one(chosen, hold_locks(list(dict.fromkeys(grammars)), make), places, out)
+    _write_one_by_one(chosen, hold_locks([compiled], make), places, out)
 
 
 def _write_one_by_one(matchers: list[Matcher], positions: list[int], rows: Int64Array, out: Bitmask) -> None:

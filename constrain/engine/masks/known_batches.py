@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from constrain.engine.automata.lexer_states import NOT_SPLIT
 from constrain.engine.masks.state_masks import write_mask
 from constrain.engine.parser.companions import STATE_BITS
 from constrain.engine.parser.configurations import ENDED, NO_MASK, accepts, push_token
@@ -13,8 +14,18 @@ from constrain.engine.storage.header import CTX, NEW_MASK
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.kernels.language import boolean, int32, int64, uint8, uint64, void
 
-KNOWN, ALL = 0, 1
-"""Which masks are written: those that are known; or all others too."""
+KNOWN, QUICK, ALL = 0, 1, 2
+"""Which masks are written: those that are known; also those that are put together of lexer masks; and all others."""
+
+
+@njit_inner(boolean(CTX, int64))
+def _is_quick(ctx, state):
+    """Whether the lexer masks are known that the mask of a state is made of."""
+    first = t.states(ctx)[state].offset
+    for i in range(first, first + t.states(ctx)[state].count):
+        if t.lexer_masks(ctx)[t.configurations(ctx)[i].lexer_state].dense == NOT_SPLIT:
+            return False
+    return True
 
 
 @njit_inner(boolean(CTX, int64, int32[:, ::1], int64, int64))
@@ -23,7 +34,9 @@ def _write_mask(ctx, state, out, row, what):
     if uint64(state) >= uint64(used(ctx, t.STATE_HASHES)):
         return False
     # One lexer mask can wait to be published; another one would not be shared.
-    if t.state_masks(ctx)[state].dense == NO_MASK and (what == KNOWN or ctx[NEW_MASK] >= 0):
+    if t.state_masks(ctx)[state].dense == NO_MASK and (
+        what == KNOWN or ctx[NEW_MASK] >= 0 or (what == QUICK and not _is_quick(ctx, state))
+    ):
         return False
     return write_mask(ctx, state, out, row) == 0
 
@@ -47,7 +60,7 @@ def write_masks(contexts, states, rows, what, out, missing):
     rows : int64[n]
         The row of ``out`` for each sequence.
     what : int
-        KNOWN or ALL.
+        KNOWN, QUICK or ALL.
     out : int32[batch, words]
     missing : int64[n]
         Output: the positions whose mask has yet to be computed.
