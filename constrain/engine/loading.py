@@ -160,6 +160,7 @@ def _load_rules(tables: Tables, ir: GrammarIR) -> np.ndarray[Any, np.dtype[np.ui
         (t.RULE_STARTS, len(left) + 1),
         (t.NULLABLE, n_rules + 1),
         (t.PREDICTED, n_rules + 1),
+        (t.FOLLOWED, len(ir.lexemes) + n_rules + 1),
     ):
         tables.make_room(slot, size)
     productive = np.zeros(n_rules, np.uint8)

@@ -368,8 +368,34 @@ static PyObject *untrack(PyObject *module, PyObject *value) {
     Py_RETURN_NONE;
 }
 
+/* ---- Identities. */
+
+/* list, addresses: int64[n]: whether the list has the objects that are there, in this order. */
+static PyObject *are_at(PyObject *module, PyObject *arguments) {
+    PyObject *list;
+    PyArrayObject *addresses;
+    if (!PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &list, &PyArray_Type, &addresses)) {
+        return NULL;
+    }
+    if (PyArray_ITEMSIZE(addresses) != 8 || PyArray_NDIM(addresses) != 1 ||
+        !PyArray_CHKFLAGS(addresses, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)) {
+        PyErr_SetString(PyExc_TypeError, "no array of addresses");
+        return NULL;
+    }
+    const int64_t *wanted = PyArray_DATA(addresses);
+    Py_ssize_t size = PyList_Size(list), same = 0;
+    if (size == PyArray_DIM(addresses, 0)) {
+        while (same < size && (intptr_t)PyList_GetItem(list, same) == wanted[same]) {
+            same++;
+        }
+        return PyBool_FromLong(same == size);
+    }
+    Py_RETURN_FALSE;
+}
+
 static PyMethodDef functions[] = {{"on_short_texts", on_short_texts, METH_VARARGS, NULL},
                                   {"untrack", untrack, METH_O, NULL},
+                                  {"are_at", are_at, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 /* ---- The module. */

@@ -47,6 +47,7 @@ class Library:
         self.digest: str = module.digest
         self.on_short_texts: Callable[..., Any] = module.on_short_texts
         self.untrack: Callable[[Any], None] = module.untrack
+        self.are_at: Callable[[list[Any], Any], bool] = module.are_at
         self._kernels: dict[str, tuple[Any, int, str, str]] = module.kernels
         self._functions: dict[Any, Any] = {}
 
@@ -128,7 +129,7 @@ def load(path: Path, package: Path = _PACKAGE) -> Library | str:
         spec.loader.exec_module(module)
         if not module.is_supported:
             return ANOTHER_PROCESSOR
-        is_old = not hasattr(module, "untrack")
+        is_old = not hasattr(module, "are_at")
         if is_old or module.digest != sources_digest(package, module.sources.split("\n")):
             return "made from other sources"
     except (ImportError, OSError) as error:

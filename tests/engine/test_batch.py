@@ -62,9 +62,23 @@ def advance(matchers: list[constrain.Matcher], mask: np.ndarray[Any, Any], choos
             assert matcher.accept_token(choose.choice(tokens))
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.fixture
+def no_time_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All masks that are new are left to several threads."""
+    monkeypatch.setattr(batches, "_SECONDS_ALONE", 0.0)
+
+
+@pytest.mark.parametrize(("threads", "seconds"), [(1, 1.0), (2, 1.0), (2, 1e-4), (2, 0.0), (5, 0.0)])
 @pytest.mark.parametrize(("grammars", "rows"), [(1, 1), (1, 40), (7, 40), (40, 40), (3, 400)])
-def test_the_same_masks_as_one_by_one(vocabulary: constrain.Vocabulary, grammars: int, rows: int, threads: int) -> None:
+def test_the_same_masks_as_one_by_one(
+    vocabulary: constrain.Vocabulary,
+    grammars: int,
+    rows: int,
+    threads: int,
+    seconds: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batches, "_SECONDS_ALONE", seconds)
     names = [b"n%d" % index for index in range(grammars)]
     batch = [compile_pairs(vocabulary, name) for name in names]
     alone = [compile_pairs(vocabulary, name) for name in names]
@@ -193,19 +207,69 @@ def test_new_masks_of_a_grammar_take_one_call(
 def test_no_thread_is_woken_for_masks_that_take_no_time(
     vocabulary: constrain.Vocabulary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What lexemes allow is known of both places; which of them may come next differs."""
-    compiled = compile_pairs(vocabulary, b"a")
-    matchers = [constrain.Matcher(compiled) for _ in range(2)]
+    monkeypatch.setattr(batches, "_SECONDS_ALONE", 60.0)
+    monkeypatch.setattr(batches._threads, "submit", lambda *_: pytest.fail("another thread"))
+    matchers = [constrain.Matcher(compile_pairs(vocabulary, name)) for name in (b"a", b"b")]
     mask = constrain.allocate_token_bitmask(2, vocabulary.size)
-    for text in (b"[", b"[["):
-        assert matchers[0].accept_bytes(b"[")
-        if text == b"[[":
-            monkeypatch.setattr(batches, "run_jobs", lambda *_: pytest.fail("a mask by itself"))
-        constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
-        twin = constrain.Matcher(compile_pairs(vocabulary, b"a"))
-        assert twin.accept_bytes(text)
-        twin.fill_next_token_bitmask(expected := mask.copy())
-        assert (mask == expected).all()
+    constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
+    twin = constrain.Matcher(compile_pairs(vocabulary, b"a"))
+    twin.fill_next_token_bitmask(expected := mask.copy())
+    assert (mask == expected).all()
+
+
+@pytest.mark.usefixtures("no_time_alone")
+def test_masks_that_take_longer_are_shared_out_by_grammar(
+    vocabulary: constrain.Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grammars = [compile_pairs(vocabulary, name) for name in (b"a", b"b")]
+    matchers = [constrain.Matcher(grammars[place]) for place in (0, 1, 1)]
+    mask = constrain.allocate_token_bitmask(3, vocabulary.size)
+    shared: list[tuple[int, int]] = []
+    run = batches.run_jobs
+
+    def note(jobs: Any, threads: int, seconds: float = 0) -> None:
+        shared.append((len(jobs), threads))
+        run(jobs, threads, seconds)
+
+    monkeypatch.setattr(batches, "run_jobs", note)
+    constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
+    assert shared[0] == (2, 2)
+    shared.clear()
+    constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
+    assert shared == [(0, 2)], "all is known"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-9])
+def test_jobs_are_shared_when_the_time_alone_is_over(seconds: float) -> None:
+    both = threading.Barrier(2, timeout=60)
+    batches.run_jobs([lambda: both.wait() and None] * 2, 2, seconds)
+    assert not both.broken
+
+
+def test_jobs_are_not_shared_before() -> None:
+    names: list[str] = []
+    batches.run_jobs([lambda: names.append(threading.current_thread().name)] * 12, 3, 60.0)
+    assert names == [threading.current_thread().name] * 12
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_slow_mask_keeps_nobody_from_another_grammar(
+    vocabulary: constrain.Vocabulary, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grammars = [compile_pairs(vocabulary, b"n%d" % index) for index in range(3)]
+    matchers = [constrain.Matcher(grammars[index % 3]) for index in range(6)]
+    write = batches.write_masks
+    held: list[int] = []
+
+    def note(*args: Any) -> int:
+        if args[3] == known_batches.ALL:
+            held.append(sum(compiled.lock._is_owned() for compiled in grammars))
+        return int(write(*args))
+
+    monkeypatch.setattr(batches, "write_masks", note)
+    mask = constrain.allocate_token_bitmask(6, vocabulary.size)
+    constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
+    assert held == [1, 1, 1]
 
 
 def test_what_is_known_of_a_batch_ends_with_any_of_its_matchers(vocabulary: constrain.Vocabulary) -> None:
@@ -228,16 +292,20 @@ def test_what_is_known_of_a_batch_ends_with_any_of_its_matchers(vocabulary: cons
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.usefixtures("no_time_alone")
 def test_an_interrupt_while_masks_are_made(
     vocabulary: constrain.Vocabulary, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grammars = [compile_pairs(vocabulary, b"n%d" % index) for index in range(3)]
     matchers = [constrain.Matcher(grammars[index % 3]) for index in range(6)]
+    addresses = [compiled.context_address for compiled in grammars]
     write = known_batches.write_masks
+    in_doubt: set[int] = set()
 
     def interrupt(*args: Any) -> int:
         missing: int = write(*args)
         if args[3] != known_batches.KNOWN:
+            in_doubt.update(args[0].tolist())
             raise KeyboardInterrupt
         return missing
 
@@ -249,7 +317,9 @@ def test_an_interrupt_while_masks_are_made(
     assert not any(compiled.lock._is_owned() for compiled in grammars)
     made = [compiled.tables_made for compiled in grammars]
     constrain.fill_next_token_bitmask_batch(matchers, mask, threads=threads)
-    assert [compiled.tables_made for compiled in grammars] == [number + 1 for number in made], "tables are in doubt"
+    expected_made = [number + (place in in_doubt) for number, place in zip(made, addresses, strict=True)]
+    assert in_doubt
+    assert [compiled.tables_made for compiled in grammars] == expected_made, "tables are in doubt"
     expected = mask.copy()
     constrain.Matcher(compile_pairs(vocabulary, b"a")).fill_next_token_bitmask(expected)
     assert (mask == expected[0]).all()
@@ -269,6 +339,7 @@ def test_one_batch_after_the_other(vocabulary: constrain.Vocabulary) -> None:
             constrain.accept_token_batch([batch[0], batch[0]], [ord("["), ord("[")])
 
 
+@pytest.mark.usefixtures("no_time_alone")
 def test_grammars_in_use_elsewhere(vocabulary: constrain.Vocabulary) -> None:
     """Another thread keeps entering the same grammars; and two batches name them in opposite orders."""
     grammars = [compile_pairs(vocabulary, b"n%d" % index) for index in range(6)]
@@ -308,6 +379,7 @@ def test_grammars_in_use_elsewhere(vocabulary: constrain.Vocabulary) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.usefixtures("no_time_alone")
 def test_after_a_fork(vocabulary: constrain.Vocabulary) -> None:
     """A child has none of its parent's threads, and must not wait for them."""
     matchers = [constrain.Matcher(compile_pairs(vocabulary, b"n%d" % index)) for index in range(6)]

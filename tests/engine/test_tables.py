@@ -10,7 +10,16 @@ import pytest
 import constrain
 from constrain.engine.storage import schemas, tables
 from constrain.engine.storage.header import HEADER
-from constrain.engine.storage.schemas import EXPRESSIONS, LEXER_TRANSITIONS, STATE_BUCKETS
+from constrain.engine.storage.schemas import (
+    DERIVATIVE_KEYS,
+    EXPRESSIONS,
+    FOLLOWED,
+    LEXEMES,
+    LEXER_TRANSITIONS,
+    LIFE_PLACES,
+    NULLABLE,
+    STATE_BUCKETS,
+)
 from constrain.engine.storage.tables import Tables
 
 SCHEMA = {
@@ -102,6 +111,26 @@ def test_a_table_grows_where_it_is_and_then_moves() -> None:
     content = memory.get(LEXER_TRANSITIONS)
     assert np.array_equal(content[:capacity], np.arange(capacity))
     assert np.array_equal(content[capacity : capacity + 5], np.arange(5))
+
+
+def test_tables_that_fill_up_together_grow_together() -> None:
+    """A kernel that finds one too small runs again from its start, and would find the next one too small then."""
+    made = Tables(1 << 30)
+    before = {slot: made.capacity(slot) for slot in (DERIVATIVE_KEYS, LIFE_PLACES, EXPRESSIONS)}
+    # A map is full when half of it is in use; LIFE_PLACES has room, and EXPRESSIONS just so.
+    for slot, used in ((DERIVATIVE_KEYS, 3 / 8), (LIFE_PLACES, 1 / 2), (EXPRESSIONS, 7 / 8)):
+        made.ctx[HEADER + 3 * slot + 2] = int(used * before[slot])
+    made.reserve(LEXER_TRANSITIONS, made.capacity(LEXER_TRANSITIONS) + 1)
+    assert made.capacity(DERIVATIVE_KEYS) > before[DERIVATIVE_KEYS]
+    assert made.capacity(LIFE_PLACES) == before[LIFE_PLACES]
+    assert made.capacity(EXPRESSIONS) > before[EXPRESSIONS]
+
+
+def test_a_grammar_begins_with_room_for_what_follows_its_lexemes(vocabulary: constrain.Vocabulary) -> None:
+    """Its first mask would be begun twice otherwise."""
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(SCHEMA).ir, vocabulary)
+    made = compiled._tables
+    assert made.capacity(FOLLOWED) >= made.used(LEXEMES) + made.used(NULLABLE)
 
 
 def test_tables_that_grow_in_place_do_not_meet() -> None:

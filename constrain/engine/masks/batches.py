@@ -1,18 +1,21 @@
 """Masks for a whole batch in one call.
 
 Rows whose mask is known, nearly all in a long generation, are written by one kernel call for all
-of them.  The others are computed on several threads if asked for: kernels run without the GIL.  A
-compiled grammar is entered by one thread at a time, so it is the distinct grammars of a batch that
-are shared out among the threads.
+of them, and so are those that are quickly made.  The others are made grammar by grammar, so that a
+slow mask keeps nobody from another grammar.  The calling thread makes what it can in a short time:
+to wake another thread and take turns with it for the GIL takes longer than most steps have to do.
+What is left then is shared among several threads if asked for: kernels run without the GIL.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
+from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,8 +33,8 @@ from constrain.errors import ConstrainError
 
 Result = TypeVar("Result")
 
-_FEW = 32
-"""So many masks that are known are written sooner than another thread is awake."""
+_SECONDS_ALONE = 1e-3
+"""So long a thread makes masks alone before others help."""
 
 
 def fill_next_token_bitmask_batch(
@@ -81,16 +84,11 @@ def fill_next_token_bitmask_batch(
 
 def _write(matchers: list[Matcher], members: Members, rows: Int64Array, out: Bitmask, threads: int) -> None:
     """Write the rows of a mask that kernels can write to."""
-    left, new = hold_locks(
-        members.distinct,
-        lambda busy: _write_together(matchers, members.contexts(busy), rows, out, ALL if threads == 1 else QUICK),
-    )
-    # A condition takes tokens from a mask in some microseconds.  To wake a thread takes more.
-    if threads > 1 and (new or len(left) > _FEW):
-        jobs = [partial(_fill, matchers, positions, rows, out) for positions in by_grammar(members.grammars, left)]
-        run_jobs(jobs, threads)
-    elif left:
-        _write_one_by_one(matchers, left, rows, out)
+    left, new = hold_locks(members.distinct, lambda busy: _write_together(matchers, members.contexts(busy), rows, out))
+    # Where no mask is new, conditions have to take tokens from those of the others.
+    fill = _fill if new else _write_one_by_one
+    jobs = by_grammar(members.grammars, left)
+    run_jobs([partial(fill, matchers, positions, rows, out) for positions in jobs], threads, _SECONDS_ALONE)
 
 
 def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[list[int]]:
@@ -148,9 +146,9 @@ def _release(grammars: list[CompiledGrammar]) -> None:
 
 
 def _write_together(
-    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, which: int
+    matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask
 ) -> tuple[list[int], bool]:
-    """Write what is known, and make the masks that are ``which`` (known_batches.py).
+    """Write what is known, and make the masks that are quickly made.
 
     The caller holds the locks of all grammars whose tables are among ``contexts``.  Returns the positions of the
     others, and whether there are masks among them that are not known.
@@ -158,7 +156,7 @@ def _write_together(
     states, restricted = _states_of(matchers, contexts)
     missing = _fill_known(contexts, states, rows, out)
     if len(missing) > restricted:
-        missing = missing[_make([matchers[i] for i in missing], contexts[missing], rows[missing], out, which)]
+        missing = missing[_make([matchers[i] for i in missing], contexts[missing], rows[missing], out, QUICK)]
     return missing.tolist(), len(missing) > restricted
 
 
@@ -225,13 +223,16 @@ def _write_one_by_one(matchers: list[Matcher], positions: list[int], rows: Int64
 _threads = KeptThreads(64, "constrain")
 
 
-def run_jobs(jobs: Sequence[Callable[[], None]], threads: int) -> None:
-    """Run all jobs on up to ``threads`` threads, this one among them; then raise the first error of any."""
+def run_jobs(jobs: Sequence[Callable[[], None]], threads: int, seconds: float = 0) -> None:
+    """Run all jobs; then raise the first error of any.
+
+    For some seconds this thread runs them alone, then up to ``threads``, this one among them.
+    """
     pending = deque(jobs)
     errors: list[Exception] = []
 
-    def work() -> None:
-        while True:
+    def work(end: float = math.inf) -> None:
+        while perf_counter() < end:
             try:
                 job = pending.popleft()
             except IndexError:
@@ -243,9 +244,12 @@ def run_jobs(jobs: Sequence[Callable[[], None]], threads: int) -> None:
 
     helping: list[Future[None]] = []
     try:
+        if seconds:
+            work(perf_counter() + seconds)
+        most = min(threads, len(pending)) - 1
         # At the interpreter's end no thread can be started any more; then this one does it all.
         with contextlib.suppress(RuntimeError):
-            while len(helping) < min(threads, len(jobs)) - 1:
+            while len(helping) < most:
                 helping.append(_threads.submit(work))
         work()
     finally:

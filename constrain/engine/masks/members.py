@@ -16,10 +16,13 @@ from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.matcher import Matcher
 from constrain.engine.storage.tables import NO_TABLES, array_address
 from constrain.errors import ConstrainError
+from constrain.kernels.identities import are_at
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 
 NO_TABLES_AT = array_address(NO_TABLES)
+
+_NOBODY = np.empty(0, np.int64)
 
 
 class Members:
@@ -31,7 +34,7 @@ class Members:
 
     Attributes
     ----------
-    identities : list of int
+    identities : int64[n]
         Of the matchers; none when one of them is gone.
     grammars : list of CompiledGrammar
         That of each matcher.
@@ -63,12 +66,12 @@ class Members:
         self.are_distinct = len(set(matchers)) == len(matchers)
         kinds = {id(grammar.vocabulary.kinds): grammar.vocabulary.kinds for grammar in self.distinct}
         self.kinds = next(iter(kinds.values())) if len(kinds) == 1 else None
-        self.identities = list(map(id, matchers))
+        self.identities: Int64Array = np.array(list(map(id, matchers)), np.int64)
         self._references = [weakref.ref(matcher, self._forget) for matcher in matchers]
 
     def _forget(self, _reference: Any) -> None:
         """Another matcher may get the identity of one that is gone, and nobody may need its grammar any more."""
-        self.identities, self.grammars, self.distinct, self._references = [], [], [], []
+        self.identities, self.grammars, self.distinct, self._references = _NOBODY, [], [], []
 
     def contexts(self, busy: set[CompiledGrammar]) -> Int64Array:
         """The address of each grammar's ``ctx``, for kernels: int64[n].  In a busy one no state is known."""
@@ -97,7 +100,7 @@ def members_of(matchers: list[Matcher], threads: int = 1) -> Members:
         raise ConstrainError(f"threads must be an integer of at least 1, not {threads!r}")
     first: Any = matchers[0] if matchers else None
     known: Members | None = getattr(first, "_members", None)
-    if known is None or known.identities != list(map(id, matchers)):
+    if known is None or not are_at(matchers, known.identities):
         known = Members(matchers)
         if matchers:
             first._members = known

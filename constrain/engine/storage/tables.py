@@ -573,7 +573,10 @@ class Tables:
         self._enlarge(slot, wanted)
         for sibling in t.SIBLINGS.get(slot, ()):
             hashes = t.SPECS[sibling][2]
-            used = 2 * self.used(hashes) if hashes >= 0 else self.used(sibling)
+            used = self.used(sibling if hashes < 0 else hashes)
+            # What is hashed is full when half of it is in use.
+            if hashes >= 0 or sibling in t.MAPS:
+                used *= 2
             if sibling != slot and 3 * used > 2 * self.capacity(sibling):
                 with contextlib.suppress(TablesFullError, MemoryError):  # it may never be too small
                     self._enlarge(sibling, 0)
