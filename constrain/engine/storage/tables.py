@@ -468,11 +468,26 @@ class Tables:
         return Snapshot(np.array(pieces, np.int64), np.frombuffer(data, np.int64).copy(), larger)
 
     def allocate(self, slot: int, capacity: int) -> None:
-        """Give a table room for ``capacity`` elements, not initialised; none is in use."""
+        """Give a table room for ``capacity`` elements, not initialised; none is in use.
+
+        Raises
+        ------
+        TablesFullError
+            If the tables would take more than they may, and more than they do.
+        """
         if capacity > MOST_ELEMENTS:
             raise _too_many_elements(slot)
-        if slot not in self._moved and capacity <= _MOST[slot]:
-            self._resize(slot, max(t.SPECS[slot][1], capacity))
+        moved = self._moved.get(slot)
+        stays = moved is None and capacity <= _MOST[slot]
+        if stays:
+            capacity = max(t.SPECS[slot][1], capacity)
+            extra = (capacity - self.capacity(slot)) * _ITEM_BYTES[slot]
+        else:
+            extra = capacity * _ITEM_BYTES[slot] - (0 if moved is None else moved.nbytes)
+        if extra > 0 and self.nbytes + extra > self.limit_bytes:
+            raise self._too_many_bytes(slot)
+        if stays:
+            self._resize(slot, capacity)
         else:
             self._install(slot, np.empty(capacity * t.NUMBERS_IN[slot], t.SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = 0
@@ -596,10 +611,7 @@ class Tables:
         if not hashed and self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
             size = min(max(wanted, capacity + capacity // 8), most)
         if self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
-            raise TablesFullError(
-                f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {t.NAMES[slot]} table "
-                "is full); raise limit_bytes or simplify the grammar"
-            )
+            raise self._too_many_bytes(slot)
         if not hashed and slot not in self._moved and size <= _MOST[slot]:
             self._resize(slot, size)
             return
@@ -617,6 +629,12 @@ class Tables:
             self._extend(slot, old, size * t.NUMBERS_IN[slot])
             return
         self._install(slot, new)
+
+    def _too_many_bytes(self, slot: int) -> TablesFullError:
+        return TablesFullError(
+            f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {t.NAMES[slot]} table is full); "
+            "raise limit_bytes or simplify the grammar"
+        )
 
     def _extra_bytes(self, slot: int, size: int) -> int:
         """How much more memory the tables take while one of them is enlarged to ``size`` elements."""
