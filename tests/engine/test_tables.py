@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain.engine.storage import schemas, tables
-from constrain.engine.storage.header import HEADER
+from constrain.engine.storage.header import HEADER, NEED_SIZE
 from constrain.engine.storage.schemas import EXPRESSIONS, LEXER_TRANSITIONS, STATE_BUCKETS
 from constrain.engine.storage.tables import Tables
 from constrain.errors import LimitError
@@ -146,6 +146,20 @@ def test_a_table_is_not_allocated_beyond_the_limit() -> None:
     # What takes no more than before is no matter of limits.
     memory.limit_bytes = 0
     memory.allocate(LEXER_TRANSITIONS, memory.capacity(LEXER_TRANSITIONS))
+
+
+@pytest.mark.parametrize("slot", [schemas.EARLEY_ITEMS, schemas.STATE_BUCKETS, schemas.SCAN_KEYS])
+def test_what_was_wanted_is_wanted_again_behind_what_is_left(slot: int) -> None:
+    memory = Tables(1 << 30)
+    counted = schemas.SPECS[slot][2] if schemas.SPECS[slot][2] >= 0 else slot
+    memory.ctx[HEADER + 3 * counted + 2] = 200
+    memory.want(slot, 1)
+    assert memory.wanted() == (slot, 1)
+    before = int(memory.ctx[NEED_SIZE])
+    memory.ctx[HEADER + 3 * counted + 2] = 20
+    memory.want(slot, 1)
+    assert memory.wanted() == (slot, 1)
+    assert 21 <= memory.ctx[NEED_SIZE] <= before // 9
 
 
 def test_memory_is_what_has_been_written_to() -> None:

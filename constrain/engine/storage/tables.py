@@ -517,6 +517,15 @@ class Tables:
         slot = int(self.ctx[NEED_SLOT])
         return slot, 1 if t.SPECS[slot][2] >= 0 or slot in t.MAPS else int(self.ctx[NEED_SIZE]) - self.used(slot)
 
+    def want(self, slot: int, extra: int) -> None:
+        """Have :meth:`grow` make room in a table for ``extra`` elements, as :meth:`wanted` gave them, from here on."""
+        hashes = t.SPECS[slot][2]
+        if hashes >= 0 or slot in t.MAPS:
+            size = 4 * (self.used(hashes if hashes >= 0 else slot) + extra)
+        else:
+            size = self.used(slot) + extra
+        self.ctx[NEED_SLOT], self.ctx[NEED_SIZE] = slot, size
+
     def is_crowded(self, slot: int, extra: int) -> bool:
         """Whether a table would not be comfortably large with ``extra`` more elements."""
         hashes = t.SPECS[slot][2]
