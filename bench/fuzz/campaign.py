@@ -18,8 +18,11 @@ from bench.fuzz.kinds import NAMES, kind
 from bench.fuzz.protocol import Budget, Counts, Difference
 from constrain.engine.vocabulary import files as vocabulary_files
 
-# A case that takes longer hangs.
+# Seconds.  A case that takes longer hangs.  None of the fixed cases of CI takes half a minute, nor does one of those
+# that CI runs in kernels that check the bounds of each access.  The first case of a process may have to wait for
+# kernels that are compiled when they are asked for.
 _HANGS_AFTER = 600
+_HANGS_IN_CI_AFTER = 300
 
 
 def rng_of(name: str, seed: int, case: int) -> random.Random:
@@ -35,8 +38,11 @@ def _say(**message: object) -> None:
     print(json.dumps(message), flush=True)
 
 
-def _work(name: str, seed: int, first: int, cases: int | None, seconds: float | None) -> None:
-    """Run cases of one kind in this process; each line on the standard output is a message for the parent."""
+def _work(name: str, seed: int, first: int, cases: int | None, seconds: float | None, hangs_after: int) -> None:
+    """Run cases of one kind in this process; each line on the standard output is a message for the parent.
+
+    One that takes more than ``hangs_after`` seconds ends the process; the first one has as long as kernels may need.
+    """
     faulthandler.enable()
     what = kind(name)
     # Nothing is read from disk that an earlier case has left there: a case is the same in each process.
@@ -45,7 +51,8 @@ def _work(name: str, seed: int, first: int, cases: int | None, seconds: float | 
     case = first
     while (cases is None or case < first + cases) and (deadline is None or time.monotonic() < deadline):
         _say(case=case)
-        faulthandler.dump_traceback_later(_HANGS_AFTER, exit=True)
+        may_compile = case == first and not protocol.is_careful
+        faulthandler.dump_traceback_later(_HANGS_AFTER if may_compile else hangs_after, exit=True)
         try:
             # With a fixed number of cases each runs to its own end, so that it is the same each time.
             counts = what.run(rng_of(name, seed, case), Budget(deadline if cases is None else None))
@@ -60,24 +67,27 @@ def _work(name: str, seed: int, first: int, cases: int | None, seconds: float | 
         case += 1
 
 
-def run_kind(name: str, seed: int, first: int, cases: int | None, seconds: float | None) -> tuple[Counts, str]:
+def run_kind(
+    name: str, seed: int, first: int, cases: int | None, seconds: float | None, hangs_after: int = _HANGS_AFTER
+) -> tuple[Counts, str]:
     """What cases of one kind have counted in a child process, and what went wrong: an empty string if nothing did."""
-    counts, wrong, case = _watch(name, seed, first, cases, seconds, careful=False)
+    counts, wrong, case = _watch(name, seed, first, cases, seconds, hangs_after, careful=False)
     if wrong:
         # Once more, with each check in a process of its own, for the smallest case: a crash, or a lock that is held for
         # ever, does not get in the way there.
-        wrong = _watch(name, seed, case, 1, None, careful=True)[1] or wrong
+        wrong = _watch(name, seed, case, 1, None, hangs_after, careful=True)[1] or wrong
     return counts, f"{wrong}\nrepeat it with: {_command(name, seed, case)}" if wrong else ""
 
 
 def _watch(
-    name: str, seed: int, first: int, cases: int | None, seconds: float | None, careful: bool
+    name: str, seed: int, first: int, cases: int | None, seconds: float | None, hangs_after: int, careful: bool
 ) -> tuple[Counts, str, int]:
     """Counts, what went wrong, and in which case."""
     command = [sys.executable, "-m", "bench.fuzz", "--work", "--kind", name, "--seed", str(seed), "--first", str(first)]
     command += [] if cases is None else ["--cases", str(cases)]
     command += [] if seconds is None else ["--minutes", str(seconds / 60)]
     command += ["--careful"] if careful else []
+    command += ["--hangs-after", str(hangs_after)]
     counts: Counts = Counts()
     case = first
     wrong = ""
@@ -104,7 +114,14 @@ def _shown(counts: Counts) -> str:
     return ", ".join(f"{number:,} {what}" for what, number in sorted(counts.items()))
 
 
-def _run(names: list[str], seed: int, first: int, cases: int | None, seconds: float | None) -> tuple[Counts, bool]:
+def _run(
+    names: list[str],
+    seed: int,
+    first: int,
+    cases: int | None,
+    seconds: float | None,
+    hangs_after: int = _HANGS_AFTER,
+) -> tuple[Counts, bool]:
     total: Counts = Counts()
     failed = False
     for name in names:
@@ -113,7 +130,7 @@ def _run(names: list[str], seed: int, first: int, cases: int | None, seconds: fl
             click.echo(f"{name}: left out: {reason}")
             continue
         begin = time.monotonic()
-        counts, wrong = run_kind(name, seed, first, cases, seconds)
+        counts, wrong = run_kind(name, seed, first, cases, seconds, hangs_after)
         total.update(counts)
         click.echo(f"{name}: {_shown(counts)} ({time.monotonic() - begin:.0f} s)")
         if wrong:
@@ -128,7 +145,7 @@ def _run_ci(names: list[str], share: float) -> bool:
     for name in names:
         what = kind(name)
         cases = max(1, int(what.ci_cases * share))
-        counts, wrong = _run([name], 1, 0, cases, None)
+        counts, wrong = _run([name], 1, 0, cases, None, _HANGS_IN_CI_AFTER)
         failed |= wrong
         for sort, least in what.ci_least.items():
             # How much the first few cases come to differs from kind to kind.
@@ -148,6 +165,7 @@ def _run_ci(names: list[str], share: float) -> bool:
 @click.option("--ci", is_flag=True, help="Fixed cases of each kind; too few checks are a failure.")
 @click.option("--share", default=1.0, show_default=True, help="With --ci: so much of the cases.")
 @click.option("--careful", is_flag=True, hidden=True, help="Each check in a process of its own.")
+@click.option("--hangs-after", default=_HANGS_AFTER, hidden=True, help="Seconds after which a case hangs.")
 @click.option("--work", is_flag=True, hidden=True, help="Run in this process, and speak to the parent.")
 def main(
     names: tuple[str, ...],
@@ -159,14 +177,16 @@ def main(
     share: float,
     work: bool,
     careful: bool,
+    hangs_after: int,
 ) -> None:
     """Make random cases, and have them judged; the exit status is 1 if something is wrong."""
     chosen = list(names or NAMES)
     seconds = None if minutes is None else 60 * minutes
     if work:
         protocol.is_careful = careful
+        protocol.check_hangs_after = hangs_after // 5
         assert seed is not None
-        _work(chosen[0], seed, first, cases, seconds)
+        _work(chosen[0], seed, first, cases, seconds, hangs_after)
         return
     if ci:
         raise SystemExit(_run_ci(chosen, share))

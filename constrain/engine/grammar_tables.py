@@ -276,6 +276,7 @@ class GrammarTables:
             used = {each: tables.used(each) for each in t.BY_ROW_OR_STATE}
             before = tables.bytes_used(t.BY_ROW_OR_STATE)
             self._collect(STEPS_KEPT)
+            tables.want(slot, extra)
             after = tables.bytes_used(t.BY_ROW_OR_STATE)
             collected = _SOME
             # As often as it pays: when as much again has been added as there is now.
@@ -294,6 +295,8 @@ class GrammarTables:
                 raise
             self._collect(0)
             collected = _ALL
+            # Not as much as before: what other tables need, too, has to come from what was given up.
+            tables.want(slot, extra)
             # First as much room as pays, then as much as there is.
             for spare in (1, _LITTLE):
                 tables.shrink(t.BY_ROW_OR_STATE, spare)

@@ -109,6 +109,56 @@ def test_a_crash_is_a_failure_with_the_command_that_repeats_it(monkeypatch: pyte
     assert "python -m bench.fuzz --kind regexes --seed 5 --first 7 --cases 1" in wrong
 
 
+_CASES_THAT_WAIT = """
+import random, time
+from bench.fuzz import campaign
+from bench.fuzz.protocol import Budget, Counts, Kind
+
+waits = iter([2, 0, 1000])
+
+def run(rng: random.Random, budget: Budget) -> Counts:
+    time.sleep(next(waits))
+    return Counts()
+
+campaign.kind = lambda name: Kind(name, "", run, 3, {})
+campaign._work("regexes", 1, 0, 3, None, hangs_after=1)
+"""
+
+
+def test_a_case_that_hangs_ends_its_process() -> None:
+    """The first case has longer, since kernels may be compiled in it."""
+    said = subprocess.run([sys.executable, "-c", _CASES_THAT_WAIT], capture_output=True, text=True, timeout=120)
+    messages = [json.loads(line) for line in said.stdout.splitlines()]
+    assert [message["case"] for message in messages if "case" in message] == [0, 1, 2]
+    assert len([message for message in messages if "counts" in message]) == 2
+    assert said.returncode == 1
+    assert "Timeout" in said.stderr
+
+
+def test_a_case_that_hangs_in_ci_costs_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    class Hung:
+        returncode = 1
+        stdout = ('{"case": 3}',)
+
+        def __init__(self, command: list[str], **_options: Any) -> None:
+            commands.append(command)
+
+        def __enter__(self) -> Hung:
+            return self
+
+        def __exit__(self, *_error: object) -> None:
+            pass
+
+    monkeypatch.setattr(subprocess, "Popen", Hung)
+    assert campaign._run_ci(["regexes"], 1.0)
+    assert ["--careful" in command for command in commands] == [False, True]
+    for command in commands:
+        assert command[command.index("--hangs-after") + 1] == str(campaign._HANGS_IN_CI_AFTER)
+    assert sum(campaign._HANGS_IN_CI_AFTER for _ in commands) <= 600
+
+
 # -- judges ------------------------------------------------------------------------------------------
 
 

@@ -319,6 +319,22 @@ def test_a_long_text_as_one_step(vocabulary: constrain.Vocabulary) -> None:
     assert matcher.accept_bytes(text)
 
 
+def test_where_memory_is_scarce_no_table_takes_all_of_it() -> None:
+    """A table that is made anew for what is live is not made as large as it was with what has been forgotten.
+
+    Others need room too; within a few limits there was none left for them.
+    """
+    vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(256)])
+    ir = constrain.Grammar.from_json_schema({}).ir
+    nested = (b'{"a":' * depth + b'[1,2,{"b":[' + b"1," * 20 + b"2]}]" + b"}" * depth for depth in range(23))
+    text = b"[" + b",".join(nested) + b"]"
+    least = constrain.CompiledGrammar(ir, vocabulary)._tables.nbytes
+    for spare in range(1 << 10, 4 << 10, 1 << 7):
+        matcher = constrain.Matcher(constrain.CompiledGrammar(ir, vocabulary, limit_bytes=least + spare))
+        for byte in text:
+            assert matcher.accept_token(byte)
+
+
 def test_what_is_all_needed_is_seldom_collected() -> None:
     """In an ambiguous text every place holds all those before it: that is found out now and then, not at each byte."""
     vocabulary = constrain.Vocabulary([bytes((byte,)) for byte in range(256)], eos_ids=[0])

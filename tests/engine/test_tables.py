@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain.engine.storage import schemas, tables
-from constrain.engine.storage.header import HEADER
+from constrain.engine.storage.header import HEADER, NEED_SIZE
 from constrain.engine.storage.schemas import (
     DERIVATIVE_KEYS,
     EXPRESSIONS,
@@ -21,6 +21,7 @@ from constrain.engine.storage.schemas import (
     STATE_BUCKETS,
 )
 from constrain.engine.storage.tables import Tables
+from constrain.errors import LimitError
 
 SCHEMA = {
     "type": "object",
@@ -149,6 +150,45 @@ def test_tables_that_grow_in_place_do_not_meet() -> None:
     # What is not in use is given back.
     memory.shrink(growing, 1)
     assert memory.nbytes == Tables(1 << 30).nbytes
+
+
+def test_the_rules_of_a_grammar_are_within_its_limit() -> None:
+    """They are copied into tables that have room for all of them at once."""
+    rules = "\n".join(f'r{i}: "a" r{i + 1} | "b" r{i + 1} "c" | "d"' for i in range(5000))
+    ir = constrain.Grammar.from_lark(f'start: r0\n{rules}\nr5000: "c"').ir
+    vocabulary = constrain.Vocabulary([b"a", b"b", b"c", b"d"])
+    needed = constrain.CompiledGrammar(ir, vocabulary)._tables.nbytes
+    constrain.CompiledGrammar(ir, vocabulary, limit_bytes=needed)
+    with pytest.raises(LimitError, match=f"needs more than {needed - 1:,} bytes of tables .*raise limit_bytes"):
+        constrain.CompiledGrammar(ir, vocabulary, limit_bytes=needed - 1)
+
+
+def test_a_table_is_not_allocated_beyond_the_limit() -> None:
+    memory = Tables(1 << 30)
+    beyond = 4 * tables._MOST[LEXER_TRANSITIONS]
+    for capacity in (beyond, beyond // 2, beyond // 4):
+        memory.limit_bytes = memory.nbytes + 4 * (capacity - memory.capacity(LEXER_TRANSITIONS)) - 1
+        before = memory.nbytes, memory.capacity(LEXER_TRANSITIONS)
+        with pytest.raises(LimitError, match="lexer transitions table is full"):
+            memory.allocate(LEXER_TRANSITIONS, capacity)
+        assert (memory.nbytes, memory.capacity(LEXER_TRANSITIONS)) == before
+    # What takes no more than before is no matter of limits.
+    memory.limit_bytes = 0
+    memory.allocate(LEXER_TRANSITIONS, memory.capacity(LEXER_TRANSITIONS))
+
+
+@pytest.mark.parametrize("slot", [schemas.EARLEY_ITEMS, schemas.STATE_BUCKETS, schemas.SCAN_KEYS])
+def test_what_was_wanted_is_wanted_again_behind_what_is_left(slot: int) -> None:
+    memory = Tables(1 << 30)
+    counted = schemas.SPECS[slot][2] if schemas.SPECS[slot][2] >= 0 else slot
+    memory.ctx[HEADER + 3 * counted + 2] = 200
+    memory.want(slot, 1)
+    assert memory.wanted() == (slot, 1)
+    before = int(memory.ctx[NEED_SIZE])
+    memory.ctx[HEADER + 3 * counted + 2] = 20
+    memory.want(slot, 1)
+    assert memory.wanted() == (slot, 1)
+    assert 21 <= memory.ctx[NEED_SIZE] <= before // 9
 
 
 def test_memory_is_what_has_been_written_to() -> None:

@@ -468,11 +468,26 @@ class Tables:
         return Snapshot(np.array(pieces, np.int64), np.frombuffer(data, np.int64).copy(), larger)
 
     def allocate(self, slot: int, capacity: int) -> None:
-        """Give a table room for ``capacity`` elements, not initialised; none is in use."""
+        """Give a table room for ``capacity`` elements, not initialised; none is in use.
+
+        Raises
+        ------
+        TablesFullError
+            If the tables would take more than they may, and more than they do.
+        """
         if capacity > MOST_ELEMENTS:
             raise _too_many_elements(slot)
-        if slot not in self._moved and capacity <= _MOST[slot]:
-            self._resize(slot, max(t.SPECS[slot][1], capacity))
+        moved = self._moved.get(slot)
+        stays = moved is None and capacity <= _MOST[slot]
+        if stays:
+            capacity = max(t.SPECS[slot][1], capacity)
+            extra = (capacity - self.capacity(slot)) * _ITEM_BYTES[slot]
+        else:
+            extra = capacity * _ITEM_BYTES[slot] - (0 if moved is None else moved.nbytes)
+        if extra > 0 and self.nbytes + extra > self.limit_bytes:
+            raise self._too_many_bytes(slot)
+        if stays:
+            self._resize(slot, capacity)
         else:
             self._install(slot, np.empty(capacity * t.NUMBERS_IN[slot], t.SPECS[slot][0]))
         self.ctx[HEADER + 3 * slot + 2] = 0
@@ -501,6 +516,15 @@ class Tables:
         """The table that the last kernel found too small, and by how many elements it wanted to extend it."""
         slot = int(self.ctx[NEED_SLOT])
         return slot, 1 if t.SPECS[slot][2] >= 0 or slot in t.MAPS else int(self.ctx[NEED_SIZE]) - self.used(slot)
+
+    def want(self, slot: int, extra: int) -> None:
+        """Have :meth:`grow` make room in a table for ``extra`` elements, as :meth:`wanted` gave them, from here on."""
+        hashes = t.SPECS[slot][2]
+        if hashes >= 0 or slot in t.MAPS:
+            size = 4 * (self.used(hashes if hashes >= 0 else slot) + extra)
+        else:
+            size = self.used(slot) + extra
+        self.ctx[NEED_SLOT], self.ctx[NEED_SIZE] = slot, size
 
     def is_crowded(self, slot: int, extra: int) -> bool:
         """Whether a table would not be comfortably large with ``extra`` more elements."""
@@ -599,10 +623,7 @@ class Tables:
         if not hashed and self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
             size = min(max(wanted, capacity + capacity // 8), most)
         if self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
-            raise TablesFullError(
-                f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {t.NAMES[slot]} table "
-                "is full); raise limit_bytes or simplify the grammar"
-            )
+            raise self._too_many_bytes(slot)
         if not hashed and slot not in self._moved and size <= _MOST[slot]:
             self._resize(slot, size)
             return
@@ -620,6 +641,12 @@ class Tables:
             self._extend(slot, old, size * t.NUMBERS_IN[slot])
             return
         self._install(slot, new)
+
+    def _too_many_bytes(self, slot: int) -> TablesFullError:
+        return TablesFullError(
+            f"the grammar needs more than {self.limit_bytes:,} bytes of tables (the {t.NAMES[slot]} table is full); "
+            "raise limit_bytes or simplify the grammar"
+        )
 
     def _extra_bytes(self, slot: int, size: int) -> int:
         """How much more memory the tables take while one of them is enlarged to ``size`` elements."""
