@@ -126,12 +126,15 @@ def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgra
     run(build_expressions, lexemes.code, registers)
     n_lexemes = len(ir.lexemes)
     roots = registers[lexemes.first : lexemes.first + n_lexemes]
-    make_byte_classes(tables.ctx, roots, ir.makes_lexemes)
+    make_byte_classes(tables.ctx, roots, False)
     tables.make_room(t.LEXEMES, n_lexemes)
     try:
         run(describe_lexemes, roots, 0)
     except PatternLimitError:
         raise too_long(ir.lexeme_names[_first_long(tables, roots)]) from None
+    if ir.makes_lexemes:
+        # Others may tell any two bytes apart.  Nothing of classes has been kept so far.
+        make_byte_classes(tables.ctx, roots, True)
     if ir.distinct_keys:
         tables.get(t.LEXEMES)["consumes"][list(ir.distinct_keys)] |= LEXEME_MARK
 
