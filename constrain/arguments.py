@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import reprlib
 from numbers import Real
@@ -23,6 +24,14 @@ def check_integer(name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise ConstrainError(f"{name} must be an integer, not {_named(value)}") from None
+
+
+def check_bytes(name: str, value: Any) -> int:
+    """A number of bytes as an int."""
+    check_number(name, value)
+    if not 0 <= value < math.inf:
+        raise ConstrainError(f"{name} must be at least 0 and finite, not {value!r}")
+    return int(value)
 
 
 def _named(value: Any) -> str:

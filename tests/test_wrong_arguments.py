@@ -24,6 +24,12 @@ COMPILED = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes", "no"]))
 MASK = constrain.allocate_token_bitmask(1, BYTES.size)
 
 
+def _fed_behind_its_end(style: str) -> None:
+    parser = TurnParser(style)
+    parser.finish()
+    parser.feed("more")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -57,6 +63,11 @@ MASK = constrain.allocate_token_bitmask(1, BYTES.size)
         (lambda: COMPILED.recognizer().pop_bytes("a"), "the count of bytes must be an integer, not str 'a'"),
         (lambda: Vocabulary(None), "tokens must be a list of bytes, not NoneType"),
         (lambda: GrammarCompiler(BYTES, cache_limit_bytes="1GB"), "cache_limit_bytes must be a number, not str '1GB'"),
+        (lambda: GrammarCompiler(BYTES, limit_bytes=-1), "limit_bytes must be at least 0 and finite, not -1"),
+        (
+            lambda: constrain.CompiledGrammar(COMPILED.ir, BYTES, mask_limit_bytes=float("inf")),
+            "mask_limit_bytes must be at least 0 and finite, not inf",
+        ),
         (
             lambda: generate(load_backend(), "path/to/it", COMPILED, prompt="a"),
             "or has encode(text).ids, which str has not",
@@ -65,6 +76,7 @@ MASK = constrain.allocate_token_bitmask(1, BYTES.size)
         (lambda: load_backend(options={"kv_type": "q8"}), "options must be a BackendOptions, not dict"),
         (lambda: parse(None, "qwen3"), "the text of a turn must be a str, not NoneType"),
         (lambda: TurnParser("qwen3").feed(b"x"), "the text of a turn must be a str, not bytes"),
+        (lambda: _fed_behind_its_end("qwen3"), "finish() has ended the turn; another one takes another TurnParser"),
         (lambda: DecodeStream(None), "a stream needs a tokenizer of constrain.load_tokenizer, not None"),
         (lambda: OffsetDecodeStream("a"), "a stream needs a tokenizer of constrain.load_tokenizer, not str 'a'"),
         (lambda: StopSequenceDecoder(None), "a stream needs a tokenizer of constrain.load_tokenizer, not None"),
@@ -92,6 +104,8 @@ def test_a_tokenizer_is_no_vocabulary() -> None:
 def test_what_takes_an_object_of_the_package_says_so() -> None:
     with pytest.raises(TypeError, match=r"from_bytes\(\) takes a Vocabulary, not NoneType"):
         constrain.CompiledGrammar.from_bytes(COMPILED.to_bytes(), None)
+    with pytest.raises(TypeError, match=r"CompiledGrammar\(\) takes the ir of a Grammar, not Grammar: grammar.ir"):
+        constrain.CompiledGrammar(Grammar.from_choices(["yes"]), BYTES)
     with pytest.raises(TypeError, match=r"a Grammar is made with one of Grammar.from_..., not of str"):
         Grammar('root ::= "a"')
 

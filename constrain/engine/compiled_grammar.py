@@ -78,6 +78,8 @@ class CompiledGrammar(GrammarTables):
         accelerators: Collection[str] | None = None,
         source: Hashable = None,
     ) -> None:
+        if not isinstance(ir, GrammarIR):
+            raise TypeError(f"CompiledGrammar() takes the ir of a Grammar, not {type(ir).__name__}: grammar.ir")
         # As given, to be given to another one.
         self.source = source
         self._given = ir, vocabulary

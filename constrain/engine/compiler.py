@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from constrain.arguments import check_number
+from constrain.arguments import check_bytes
 from constrain.engine.compile_jobs import CompileJobs
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.grammar_cache import GrammarCache
@@ -64,12 +64,9 @@ class GrammarCompiler:
         check_vocabulary(vocabulary, "GrammarCompiler()")
         self.accelerators = names_in_use(accelerators)
         self.vocabulary = vocabulary
-        check_number("cache_limit_bytes", cache_limit_bytes)
-        check_number("limit_bytes", limit_bytes)
-        check_number("mask_limit_bytes", mask_limit_bytes)
-        self.cache_limit_bytes = cache_limit_bytes
-        self.limit_bytes = limit_bytes
-        self.mask_limit_bytes = mask_limit_bytes
+        self.cache_limit_bytes = check_bytes("cache_limit_bytes", cache_limit_bytes)
+        self.limit_bytes = check_bytes("limit_bytes", limit_bytes)
+        self.mask_limit_bytes = check_bytes("mask_limit_bytes", mask_limit_bytes)
         self._lock = threading.Lock()
         self._cache = GrammarCache()
         self._jobs = CompileJobs()

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from constrain import limits
+from constrain.arguments import check_bytes
 from constrain.engine.automata.prelude import prelude_for
 from constrain.engine.history import STEPS_KEPT, Link, LinksKept, Place
 from constrain.engine.loading import load_grammar, too_long
@@ -111,6 +112,8 @@ class GrammarTables:
         mask_limit_bytes: int = DEFAULT_MASK_LIMIT_BYTES,
         accelerators: Collection[str] | None = None,
     ) -> None:
+        limit_bytes = check_bytes("limit_bytes", limit_bytes)
+        mask_limit_bytes = check_bytes("mask_limit_bytes", mask_limit_bytes)
         self.accelerators = fast.names_in_use(accelerators)
         if ir.parse_table is not None:
             # They know nothing of guards and of the lexer's order (automata/longest_match.py).

@@ -194,9 +194,17 @@ class TurnParser:
         self._marks = StyleMarks(self._style)
 
     def feed(self, piece: str) -> list[Event]:
-        """Read on; what the piece brought."""
+        """Read on; what the piece brought.
+
+        Raises
+        ------
+        ConstrainError
+            If :meth:`finish` has said that there is no more.
+        """
         if not isinstance(piece, str):
             raise ConstrainError(f"the text of a turn must be a str, not {type(piece).__name__}")
+        if self._is_last:
+            raise ConstrainError("finish() has ended the turn; another one takes another TurnParser")
         self._buffer += piece
         self._run()
         events, self._events = self._events, []

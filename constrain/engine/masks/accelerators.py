@@ -50,6 +50,7 @@ from constrain.engine.storage.links import (
 )
 from constrain.engine.storage.schemas import lexer_masks
 from constrain.engine.storage.statuses import NOT_MINE
+from constrain.errors import ConstrainError
 from constrain.kernels.language import int64
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def names_in_use(names: Collection[str] | None) -> tuple[str, ...]:
 
     Raises
     ------
-    ValueError
+    ConstrainError
         If there is no accelerator of some name.
     """
     if names is None:
@@ -118,10 +119,10 @@ def names_in_use(names: Collection[str] | None) -> tuple[str, ...]:
     if names is NAMES:
         return NAMES
     if isinstance(names, str):
-        raise ValueError(f"accelerators are a collection of names, not the string {names!r}")
+        raise ConstrainError(f"accelerators are a collection of names, not the string {names!r}")
     unknown = sorted(set(names) - set(NAMES))
     if unknown:
-        raise ValueError(f"unknown accelerators: {', '.join(unknown)}; there are {', '.join(NAMES)}")
+        raise ConstrainError(f"unknown accelerators: {', '.join(unknown)}; there are {', '.join(NAMES)}")
     return tuple(name for name in NAMES if name in names)
 
 
