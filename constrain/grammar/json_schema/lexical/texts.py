@@ -382,7 +382,13 @@ def contains(text: Text, value: str) -> bool:
         return any(contains(item, value) for item in text.items)
     if isinstance(text, Format) and text.name == IDN_HOSTNAME:
         return is_idn_hostname(value)
-    return automaton(text).matches(value.encode()) and (text != HOST_NAME or has_valid_a_labels(value))
+    return _matches(text, value) and (text != HOST_NAME or has_valid_a_labels(value))
+
+
+@lru_cache(maxsize=4096)
+def _matches(text: Text, value: str) -> bool:
+    # Wherever schemas of objects are put together, the same names are compared with the same patterns.
+    return automaton(text).matches(value.encode())
 
 
 def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from constrain.grammar.json_schema.lexical.texts import (
 )
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.prefix_tree import common_length
+from constrain.grammar.regular import union
 
 # How many steps counting may take: about a second.
 _MOST_STEPS = 400_000
@@ -51,10 +52,13 @@ _MOST_INSIDE = 1_000
 
 _State = tuple[int, ...]
 
-_any_text = Automaton(utf8.ANY_TEXT)
-
-# A state of a part that no string of the whole leads through.
+# A state that no string is left of.
 _DEAD = -1
+
+_Step = tuple[_State, int, int]
+"""A state, by how many bytes another one leads there, and the places of those that no string is left of, as bits."""
+
+_any_text = Automaton(utf8.ANY_TEXT)
 
 
 @lru_cache(maxsize=1024)
@@ -172,30 +176,100 @@ def _complements_inside(text: Text, *, is_outside: bool = False) -> Text:
     return without(text) if is_outside else text
 
 
+class _Product:
+    """The automata of some sets side by side: a state is one of each.  It is the same for all that is made of them."""
+
+    def __init__(self, texts: tuple[Text, ...]) -> None:
+        # The first one sees to it that everything is UTF-8, complements as well.
+        self._automata = [_any_text, *map(automaton, texts)]
+        self.start: _State = (0,) * len(self._automata)
+        self.classes = byte_classes(union(utf8.ANY_TEXT, *map(plain, texts)))
+        self._bytes = bytes([alike[0] for alike in self.classes])
+        common = sorted((each for each in self.classes if each[0] < 0x80), key=len, reverse=True)
+        self.common = common[:_COMMON_CLASSES]
+        self._rows: list[dict[int, list[int]]] = [{_DEAD: [_DEAD] * len(self._bytes)} for _ in self._automata]
+        # Most states are reached by strings of many lengths.
+        self._after: dict[_State, list[_Step]] = {}
+        self._after_common: dict[_State, list[_Step]] = {}
+
+    def successors(self, state: _State) -> list[_Step]:
+        """The states that a state leads to."""
+        known = self._after.get(state)
+        if known is None:
+            ways: dict[_State, int] = {}
+            # Of all classes of bytes only few lead to different states.
+            for then, alike in zip(self.rows(state), self.classes, strict=True):
+                ways[then] = ways.get(then, 0) + len(alike)
+            known = self._after[state] = self._steps(ways.items())
+        return known
+
+    def successors_by_common(self, state: _State) -> list[_Step]:
+        """The same by common bytes only."""
+        known = self._after_common.get(state)
+        if known is None:
+            known = self._steps([(self.step(state, alike[0]), len(alike)) for alike in self.common])
+            self._after_common[state] = known
+        return known
+
+    def _steps(self, ways: Iterable[tuple[_State, int]]) -> list[_Step]:
+        steps = []
+        for then, number in ways:
+            dead = 0
+            if _DEAD in then:
+                if then[0] == _DEAD:
+                    # What is not UTF-8 is in no set.
+                    continue
+                for place, each in enumerate(then):
+                    if each == _DEAD:
+                        dead |= 1 << place
+            steps.append((then, number, dead))
+        return steps
+
+    def rows(self, state: _State) -> Iterable[_State]:
+        """The states after each class of bytes."""
+        return zip(
+            *[self._rows[place].get(each) or self._row(place, each) for place, each in enumerate(state)], strict=True
+        )
+
+    def _row(self, place: int, state: int) -> list[int]:
+        derivatives = self._automata[place]
+        row = [_DEAD if derivatives.is_dead(then) else then for then in derivatives.steps(state, self._bytes)]
+        self._rows[place][state] = row
+        return row
+
+    def is_end(self, place: int, state: _State) -> bool:
+        """Whether what leads to a state is in one of the sets; at 0, whether it is UTF-8."""
+        return state[place] != _DEAD and self._automata[place].is_end(state[place])
+
+    def step(self, state: _State, byte: int) -> _State:
+        """The state after a byte."""
+        return tuple([self._step(place, each, byte) for place, each in enumerate(state)])
+
+    def _step(self, place: int, state: int, byte: int) -> int:
+        then = state if state == _DEAD else self._automata[place].step(state, byte)
+        return _DEAD if then == _DEAD or self._automata[place].is_dead(then) else then
+
+
+# The sets of one schema come one after the other, and each product may hold thousands of states.
+_product = lru_cache(maxsize=8)(_Product)
+
+
 class _Combination:
     """The strings of a set, by way of the automata of the sets that it is made of."""
 
     def __init__(self, text: Text) -> None:
-        self._classes = byte_classes(plain(text))
         # What is left is seen to go on in no string only if it is said without complements of combinations.
         self._text = text = _complements_inside(text)
-        self._bytes = bytes([alike[0] for alike in self._classes])
         self._places: dict[Text, int] = {}
-        common = sorted((each for each in self._classes if each[0] < 0x80), key=len, reverse=True)
-        self._common = common[:_COMMON_CLASSES]
-        # The first one sees to it that everything is UTF-8, complements as well.
-        self._automata = [_any_text]
-        # Most states are reached by strings of many lengths.
-        self._after: dict[_State, list[tuple[_State, int]]] = {}
-        self._after_common: dict[_State, list[tuple[_State, int]]] = {}
-        self._is_end: dict[_State, bool] = {}
         self._add(text)
-        self.start: _State = (0,) * len(self._automata)
+        self._product = product = _product(tuple(self._places))
+        self._classes = product.classes
+        self.start = product.start
+        self._is_end: dict[_State, bool] = {}
         # Of the beginning that was asked for last.
         self._last_path: tuple[bytes, list[_State]] = b"", [self.start]
-        self._rows: list[dict[int, list[int]]] = [{} for _ in self._automata]
-        # The string is in all of some sets, and in what is made of others.
-        self._needed, self._choices = {0}, list[Text]()
+        # The string is in all of some sets, which are bits, and in what is made of others.
+        self._needed, self._choices = 0, list[Text]()
         self._demand(text)
 
     def _add(self, text: Text) -> None:
@@ -204,9 +278,8 @@ class _Combination:
         elif isinstance(text, (Every, Some)):
             for item in text.items:
                 self._add(item)
-        elif text not in self._places:
-            self._places[text] = len(self._automata)
-            self._automata.append(automaton(text))
+        else:
+            self._places.setdefault(text, len(self._places) + 1)
 
     def _demand(self, text: Text) -> None:
         if isinstance(text, Every):
@@ -215,7 +288,7 @@ class _Combination:
         elif isinstance(text, Some):
             self._choices.append(text)
         elif not isinstance(text, Without):
-            self._needed.add(self._places[text])
+            self._needed |= 1 << self._places[text]
 
     def _is_in(self, text: Text, state: _State) -> bool:
         """Whether what leads to a state is in a set."""
@@ -225,8 +298,7 @@ class _Combination:
             return all(self._is_in(item, state) for item in text.items)
         if isinstance(text, Some):
             return any(self._is_in(item, state) for item in text.items)
-        place = self._places[text]
-        return self._automata[place].is_end(state[place])
+        return self._product.is_end(self._places[text], state)
 
     def _goes_on(self, text: Text, state: _State) -> bool:
         """Whether what leads to a state may be the beginning of a string in a set."""
@@ -236,57 +308,30 @@ class _Combination:
             return any(self._goes_on(item, state) for item in text.items)
         if isinstance(text, Without):
             return True
-        place = self._places[text]
-        return not self._automata[place].is_dead(state[place])
+        return state[self._places[text]] != _DEAD
 
     def _ends(self, state: _State) -> bool:
         known = self._is_end.get(state)
         if known is None:
-            known = self._automata[0].is_end(state[0]) and self._is_in(self._text, state)
+            known = self._product.is_end(0, state) and self._is_in(self._text, state)
             self._is_end[state] = known
         return known
 
     def _successors(self, state: _State) -> list[tuple[_State, int]]:
         """The states that a state leads to, each with the number of bytes by which it does so."""
-        known = self._after.get(state)
-        if known is None:
-            ways: dict[_State, int] = {}
-            # Of all classes of bytes only few lead to different states.
-            rows = [self._row(place, each) for place, each in enumerate(state)]
-            for then, alike in zip(zip(*rows, strict=True), self._classes, strict=True):
-                ways[then] = ways.get(then, 0) + len(alike)
-            known = self._after[state] = [(then, number) for then, number in ways.items() if self._is_alive(then)]
-        return known
-
-    def _row(self, place: int, state: int) -> list[int]:
-        """The states that one of an automaton leads to, by class of bytes; _DEAD where no string is left by that."""
-        row = self._rows[place].get(state)
-        if row is None:
-            automaton = self._automata[place]
-            row = automaton.steps(state, self._bytes)
-            if place in self._needed:
-                row = [_DEAD if automaton.is_dead(then) else then for then in row]
-            self._rows[place][state] = row
-        return row
-
-    def _is_alive(self, state: _State) -> bool:
-        return _DEAD not in state and all(self._goes_on(text, state) for text in self._choices)
+        return self._living(self._product.successors(state))
 
     def _successors_by_common(self, state: _State) -> list[tuple[_State, int]]:
         """The same by common bytes only."""
-        known = self._after_common.get(state)
-        if known is None:
-            known = self._after_common[state] = []
-            for alike in self._common:
-                byte = alike[0]
-                first = self._automata[0].step(state[0], byte)
-                if self._automata[0].is_dead(first):
-                    continue
-                pairs = zip(self._automata, state, strict=True)
-                then = tuple([automaton.step(each, byte) for automaton, each in pairs])
-                if self._goes_on(self._text, then):
-                    known.append((then, len(alike)))
-        return known
+        return self._living(self._product.successors_by_common(state))
+
+    def _living(self, steps: list[_Step]) -> list[tuple[_State, int]]:
+        needed, choices = self._needed, self._choices
+        return [
+            (then, number)
+            for then, number, dead in steps
+            if not dead & needed and (not choices or all(self._goes_on(text, then) for text in choices))
+        ]
 
     def path(self, beginning: str) -> list[_State]:
         """The states to the end of a beginning."""
@@ -296,8 +341,7 @@ class _Combination:
         shared = common_length(before, data, 0)
         path = path[: shared + 1]
         for byte in data[shared:]:
-            pairs = zip(self._automata, path[-1], strict=True)
-            path.append(tuple([automaton.step(each, byte) for automaton, each in pairs]))
+            path.append(self._product.step(path[-1], byte))
         self._last_path = data, path
         return path
 
@@ -322,7 +366,8 @@ class _Combination:
 
     def has_many(self, state: _State, most: int, limit: int) -> bool:
         """Whether ``most`` strings go on from a state by common bytes; False if ``limit`` steps do not tell."""
-        return _count(state, most, limit, len(self._common), self._ends, self._successors_by_common) == most
+        price = len(self._product.common)
+        return _count(state, most, limit, price, self._ends, self._successors_by_common) == most
 
     def runs_short(self, limit: int) -> bool:
         """See the function; True if ``limit`` steps do not tell."""
@@ -337,10 +382,9 @@ class _Combination:
 
     def _plain_ways(self, state: _State, alive: set[_State]) -> int:
         """By how many of PLAIN_BYTES a state goes on to others."""
-        rows = zip(*[self._row(place, each) for place, each in enumerate(state)], strict=True)
         return sum(
             len(PLAIN_BYTES.intersection(alike))
-            for then, alike in zip(rows, self._classes, strict=True)
+            for then, alike in zip(self._product.rows(state), self._classes, strict=True)
             if then in alive and PLAIN_BYTES.intersection(alike)
         )
 

@@ -24,7 +24,16 @@ from constrain.grammar.json_schema.normal.dependencies import Dependency, Kinds,
 from constrain.grammar.json_schema.normal.evaluated import demand_unevaluated
 from constrain.grammar.json_schema.normal.intersect import is_whole_type, member
 from constrain.grammar.json_schema.normal.keywords import read
-from constrain.grammar.json_schema.normal.nodes import ANY, Conflict, Node, Normal, ObjectNode, StringNode, text_of
+from constrain.grammar.json_schema.normal.nodes import (
+    ANY,
+    ArrayNode,
+    Conflict,
+    Node,
+    Normal,
+    ObjectNode,
+    StringNode,
+    text_of,
+)
 from constrain.grammar.json_schema.normal.typed import COMBINATORS, typed_nodes
 from constrain.grammar.json_schema.normal.values import value_nodes
 from constrain.limits import spend
@@ -70,6 +79,8 @@ class Normalizer(algebra.Budget):
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
         self._done_tracking: dict[Handle, Normal] = {}
         self._tracking = False
+        # Of conjunctions that allow nothing but scalars.
+        self._scalars: dict[frozenset[Place], Normal] = {}
         # Choices that were worked out inside of what stands beside them.
         self._worked_inside: set[Place] = set()
         self._open: dict[Place, int] = {}
@@ -91,6 +102,12 @@ class Normalizer(algebra.Budget):
         elif not handle:
             result = ANY
         else:
+            # In which order places stand matters to objects and arrays alone, and to what messages say.
+            places = frozenset(handle)
+            same = self._scalars.get(places)
+            if same is not None:
+                done[handle] = same
+                return same
             self._conjunctions += 1
             most = MAX_CONJUNCTIONS * max(USUAL_WORK, self.max_work) // USUAL_WORK
             if self._conjunctions > most:
@@ -100,8 +117,9 @@ class Normalizer(algebra.Budget):
             while first > 0 and handle[:first] not in done:
                 first -= 1
             result = done[handle[:first]] if first > 0 else ANY
-            places = [place.handle for place in handle[first:]]
-            result = self._all_of(result, places, handle[0].pointer)
+            result = self._all_of(result, [place.handle for place in handle[first:]], handle[0].pointer)
+            if result.nodes and not any(isinstance(node, (ArrayNode, ObjectNode)) for node in result.nodes):
+                self._scalars[places] = result
         done[handle] = result
         return result
 

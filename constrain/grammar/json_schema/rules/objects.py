@@ -34,8 +34,7 @@ from constrain.grammar.regular import EPSILON
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """All that may follow the opening brace."""
-    is_unique = context.is_part and _has_others(context, node)
-    if is_unique or node.rules or node.some or node.low is not None or node.high is not None:
+    if node.some or node.low is not None or node.high is not None:
         tails = _counting_tails(context, node)
     else:
         tails = _plain_tails(context, node)
@@ -73,7 +72,8 @@ def _many_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
 
 
 def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
-    many = len(node.properties) >= MANY_MEMBERS and context.layout.has_pieces_of_keys
+    """Where the members so far only decide whether there is a comma before the next one."""
+    many = len(node.properties) >= MANY_MEMBERS and context.layout.has_pieces_of_keys and not node.rules
     if many and not context.any_order and context.value(node.additional) is None:
         return _many_tails(context, node)
     # This loop goes over every property there is.
@@ -114,15 +114,33 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
             for way in ways:
                 add(several, way)
             members = (several,)
-    other = context.value(node.additional)
-    if other is not None:
-        first_key, next_key = other_keys(layout, filter(is_text, {**node.properties, **node.required}))
-        several = builder.nonterminal(node.pointer)
+    others: list[tuple[Symbol | None, Symbol, Symbol]] = []
+    if node.rules or (context.is_part and _has_others(context, node)):
+        classes, _, keys = _other_members(context, node)
+        if keys is not None and not context.any_order:
+            before: list[tuple[_State, Right]] = []
+            for is_possible, right in ((may_be_empty, ()), (bool(members), members)):
+                if is_possible:
+                    before.append((_State(0, frozenset(), (0,) * len(classes), not right), right))
+            return _unique_tails(context, node, _Steps(context, node, classes, 0, None), before, keys)
+        for one in classes:
+            value = context.value(one.handle)
+            assert value is not None
+            others.append((one.first_key if may_be_empty else None, one.next_key, value))
+    else:
+        value = context.value(node.additional)
+        if value is not None:
+            first, following = other_keys(layout, filter(is_text, {**node.properties, **node.required}))
+            first_symbol = builder.own_distinct_key(first, "key") if may_be_empty else None
+            others.append((first_symbol, builder.own_distinct_key(following, "key"), value))
+    if others:
+        several = nonterminal(pointer)
         if members:
-            builder.add(several, members)
-        if may_be_empty:
-            builder.add(several, (builder.own_distinct_key(first_key, "key"), other))
-        builder.add(several, (several, builder.own_distinct_key(next_key, "key"), other))
+            add(several, members)
+        for first_symbol, next_symbol, value in others:
+            if first_symbol is not None:
+                add(several, (first_symbol, value))
+            add(several, (several, next_symbol, value))
         members = (several,)
     tails: list[Right] = []
     if members:
