@@ -263,3 +263,24 @@ def test_digits_that_may_be_repeated_are_no_way_to_the_end() -> None:
     matcher.fill_next_token_bitmask(mask)
     assert {ord(","), ord(".")} <= set(ids_in_mask(mask[0]).tolist())
     assert b"".join(compiled.vocabulary.tokens[token] for token in matcher.completion()) == b',"bb":0}]'
+
+
+def test_what_finishes_a_text_need_not_finish_one_with_other_values() -> None:
+    """Under the same keys: the second object must differ from the first one."""
+    item = {"patternProperties": {"^a(|b{9}b*)$": {"enum": [0, 1]}}, "additionalProperties": False, "minProperties": 3}
+    schema = {"type": "array", "items": {"type": "object", **item}, "uniqueItems": True, "minItems": 2}
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabularies.small())
+    mask = constrain.allocate_token_bitmask(1, compiled.vocabulary.size)
+    shortest = len(constrain.Matcher(compiled).completion())
+    for value in (0, 1):
+        text = b'[{"abbbbbbbbb":0,"a":%d,"abbbbbbbbbb":0},{"a":' % value
+        for more in range(8):
+            matcher = constrain.Matcher(compiled, max_tokens=shortest + 12 + more)
+            for byte in text:
+                matcher.fill_next_token_bitmask(mask)
+                if not matcher.accept_token(byte):
+                    break
+                twin = matcher.fork()
+                assert all(map(twin.accept_token, twin.completion()))
+                assert twin.is_accepting()

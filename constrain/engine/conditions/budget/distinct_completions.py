@@ -27,6 +27,9 @@ Completion = tuple[int, list[int] | None]
 class DistinctCompletions:
     """Those of a compiled grammar, by what they depend on: the state and the keys of the open objects.
 
+    Where rules are made on demand, more of the text may decide what is to come, such as the values of unique items.
+    What is known is tried there before it is taken.
+
     The lock of the compiled grammar is held by whoever calls a method.
     """
 
@@ -34,8 +37,8 @@ class DistinctCompletions:
         self._generation = compiled.generation
         # By state and keys.
         self._at: dict[tuple[int, bytes], Completion] = {}
-        # By state and keys before a token, and the token behind which the text is finished.
-        self._behind: dict[tuple[int, bytes], dict[int, Completion]] = {}
+        # By state and keys before a token (and the text, if rules are made on demand), and the token.
+        self._behind: dict[tuple[int, bytes, bytes], dict[int, Completion]] = {}
         self._size = 0
 
     def at(self, cursor: Walk, condition: UniqueKeys) -> list[int] | None:
@@ -58,7 +61,10 @@ class DistinctCompletions:
         compiled, keys = cursor.compiled, condition.at(cursor)
         self._drop_stale(compiled)
         here = keys.signature()
-        known = self._behind.setdefault((cursor._state, here), {})
+        text = b"" if compiled.unfolded is None else cursor.text(cursor._steps)
+        if (cursor._state, here, text) not in self._behind:
+            self._size += len(here) + len(text)
+        known = self._behind.setdefault((cursor._state, here, text), {})
         generation = compiled.generation
         for token in tokens:
             if token not in known:
@@ -93,7 +99,7 @@ class DistinctCompletions:
             return tokens_from(compiled, place), None
         generation = compiled.generation
         known = self._at.get((place._state, signature)) if generation == self._generation else None
-        if known is not None:
+        if known is not None and (compiled.unfolded is None or _completes(compiled, place, known[1])):
             return known
         state = place._state
         result = rest_with_keys(compiled, place, keys)
@@ -107,3 +113,11 @@ class DistinctCompletions:
         if self._generation != compiled.generation or self._size > _MOST_BYTES:
             self._at, self._behind, self._size = {}, {}, 0
             self._generation = compiled.generation
+
+
+def _completes(compiled: GrammarTables, place: Place, tokens: list[int] | None) -> bool:
+    """Whether what finished another text with the same state and keys surely finishes this one."""
+    if tokens is None:
+        return True  # what the rules say, they say of all such texts
+    there = place_after(compiled, place, tokens)
+    return there._state != 0 and compiled.accepts(there)
