@@ -1,4 +1,4 @@
-"""The script of every code point; written by script_table.py.
+"""The script of every code point; tools/script_table.py writes the table.
 
 From the Unicode Character Database, version 16.0.  The table is packed as in :mod:`constrain.unicode_categories`.
 Unicode data is Copyright Unicode, Inc., under the Unicode License v3.

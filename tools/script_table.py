@@ -1,51 +1,22 @@
-"""Writes ``constrain/unicode_scripts.py``: the script of every code point, for ``\\p{Script=Greek}`` in patterns.
+"""Writes the table in ``constrain/unicode_scripts.py``: the script of every code point, for ``\\p{Script=Greek}``.
 
-    python tools/script_table.py > constrain/unicode_scripts.py
+    python tools/script_table.py
 
 The package ``regex`` is asked.  What it has of a newer Unicode than :mod:`constrain.unicode_categories` is left out.
 """
 
 from __future__ import annotations
 
-import sys
 import zlib
 from base64 import b85encode
+from pathlib import Path
 
 import numpy as np
 import regex
 
 from constrain.unicode_categories import CATEGORIES, category_table
 
-HEAD = '''"""The script of every code point; written by script_table.py.
-
-From the Unicode Character Database, version 16.0.  The table is packed as in :mod:`constrain.unicode_categories`.
-Unicode data is Copyright Unicode, Inc., under the Unicode License v3.
-"""
-
-from __future__ import annotations
-
-from functools import lru_cache
-
-import numpy as np
-import numpy.typing as npt
-
-from constrain.unicode_categories import unpack_runs
-
-'''
-
-TAIL = '''
-
-SCRIPTS: dict[str, int] = {name: number for number, names in enumerate(_NAMES.split(",")) for name in names.split()}
-"""The number of a script in the table, by its long and short names, in lower case and without ``_``."""
-
-
-@lru_cache(maxsize=1)
-def script_table() -> npt.NDArray[np.uint8]:
-    """The script of each code point as a number of :data:`SCRIPTS`: uint8[0x110000], read-only."""
-    table = unpack_runs(_PACKED, _RUNS)
-    table.flags.writeable = False
-    return table
-'''
+MODULE = Path(__file__).parent.parent / "constrain" / "unicode_scripts.py"
 
 
 def aliases() -> dict[str, list[str]]:
@@ -77,17 +48,17 @@ def main() -> None:
             packed.append(left & 0x7F | 0x80)
             left >>= 7
         packed.append(left)
-    write = sys.stdout.write
-    write(HEAD)
-    write("_NAMES = (\n" + "".join(f'    "{part}"\n' for part in cut(",".join(kept))) + ")\n\n")
-    write(f"_RUNS = {len(ends)}\n_PACKED = (\n")
-    text = b85encode(zlib.compress(bytes(packed), 9)).decode()
-    write("".join(f'    "{part}"\n' for part in cut(text)) + ")\n" + TAIL)
+    names, text = ",".join(kept), b85encode(zlib.compress(bytes(packed), 9)).decode()
+    head, _, rest = MODULE.read_text().partition("_NAMES = ")
+    tail = rest[rest.index("\n\n\nSCRIPTS") :]
+    table_text = f"_NAMES = {cut(names)}\n\n_RUNS = {len(ends)}\n_PACKED = {cut(text)}"
+    MODULE.write_text(head + table_text + tail)
 
 
-def cut(text: str) -> list[str]:
-    """A text in lines of 112 characters."""
-    return [text[at : at + 112] for at in range(0, len(text), 112)]
+def cut(text: str) -> str:
+    """A text as a string in lines of 112 characters."""
+    lines = (text[at : at + 112] for at in range(0, len(text), 112))
+    return "(\n" + "".join(f'    "{line}"\n' for line in lines) + ")"
 
 
 if __name__ == "__main__":

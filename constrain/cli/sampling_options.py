@@ -89,21 +89,22 @@ def check_sampling(said: Collection[str], given: Mapping[str, Any]) -> None:
 
     Raises :class:`ConstrainError`.
     """
-    samplers = given["samplers"]
-    steps = None if samplers is None else {name.strip() for name in samplers.split(",") if name.strip()}
-    if steps is not None and not steps <= {"logit_bias", *_STEP_OF.values()}:
+    steps = None if given["samplers"] is None else _listed_steps(given["samplers"])
+    if steps is not None and not {"logit_bias", *_STEP_OF.values()}.issuperset(steps):
         return  # a misspelled step, which is refused when the chain is made
-    for name in said:
-        step = _STEP_OF.get(name)
-        if step is None:
-            continue
-        other = _NEEDS.get(name)
+    for name in filter(_STEP_OF.__contains__, said):
+        step, other = _STEP_OF[name], _NEEDS.get(name)
         if other is not None and not given[other]:
             raise ConstrainError(f"{_flag(name)} needs {_flag(other)}")
         if steps is not None and step not in steps:
             raise ConstrainError(f"{_flag(name)}: --samplers leaves {step} out")
         if given["mirostat"] and step in _CUTS:
             raise ConstrainError(f"{_flag(name)} and --mirostat exclude each other: mirostat does its own cutting")
+
+
+def _listed_steps(samplers: str) -> list[str]:
+    """The steps that ``--samplers`` names."""
+    return [name.strip() for name in samplers.split(",") if name.strip()]
 
 
 def _flag(name: str) -> str:
@@ -152,7 +153,7 @@ def make_sampler(seed: int | None, usual: Mapping[str, Any], given: Mapping[str,
 
     order: Sequence[str] = ORDER
     if further["samplers"] is not None:
-        order = [name.strip() for name in further["samplers"].split(",") if name.strip()]
+        order = _listed_steps(further["samplers"])
         if not order:
             raise ConstrainError(f"--samplers needs names of steps: {', '.join(ORDER)}")
     return SamplerChain(steps_in_order(order, _steps(usual, further, tokenizer)), seed)

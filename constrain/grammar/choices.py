@@ -13,7 +13,7 @@ from constrain.grammar.words import by_language
 from constrain.limits import spend
 
 
-def values_of(choices: Any) -> Any:
+def _values_of(choices: Any) -> Any:
     """The values of an ``Enum`` class or of a ``Literal`` type, as a tuple; anything else as it is."""
     if isinstance(choices, type) and issubclass(choices, Enum):
         return tuple(member.value for member in choices)
@@ -37,7 +37,7 @@ def listed_choices(choices: Iterable[str] | Any) -> list[str]:
     """
     if isinstance(choices, (str, bytes)):
         raise GrammarError(f"choices must be a list of strings, not one {type(choices).__name__}")
-    of_type = values_of(choices)
+    of_type = _values_of(choices)
     advice = "" if of_type is choices else "; Grammar.from_pydantic writes the values of any such type as JSON"
     choices = of_type
     try:

@@ -227,9 +227,9 @@ def test_masks_that_take_longer_are_shared_out_by_grammar(
     shared: list[tuple[int, int]] = []
     run = batches.run_jobs
 
-    def note(jobs: Any, threads: int, seconds: float = 0) -> None:
+    def note(jobs: Any, threads: int, *, seconds_alone: float = 0) -> None:
         shared.append((len(jobs), threads))
-        run(jobs, threads, seconds)
+        run(jobs, threads, seconds_alone=seconds_alone)
 
     monkeypatch.setattr(batches, "run_jobs", note)
     constrain.fill_next_token_bitmask_batch(matchers, mask, threads=2)
@@ -242,13 +242,13 @@ def test_masks_that_take_longer_are_shared_out_by_grammar(
 @pytest.mark.parametrize("seconds", [0.0, 1e-9])
 def test_jobs_are_shared_when_the_time_alone_is_over(seconds: float) -> None:
     both = threading.Barrier(2, timeout=60)
-    batches.run_jobs([lambda: both.wait() and None] * 2, 2, seconds)
+    batches.run_jobs([lambda: both.wait() and None] * 2, 2, seconds_alone=seconds)
     assert not both.broken
 
 
 def test_jobs_are_not_shared_before() -> None:
     names: list[str] = []
-    batches.run_jobs([lambda: names.append(threading.current_thread().name)] * 12, 3, 60.0)
+    batches.run_jobs([lambda: names.append(threading.current_thread().name)] * 12, 3, seconds_alone=60.0)
     assert names == [threading.current_thread().name] * 12
 
 

@@ -248,3 +248,39 @@ def test_a_wide_budget_is_asked_where_keys_get_longer() -> None:
         matcher.fill_next_token_bitmask(mask)
         # 100 letters, two quotes, a colon, the value, and the brace, with the quote and the colon in one token.
         assert (ord(",") in ids_in_mask(mask[0])) == matcher.fork().accept_token(ord(",")) == (left >= 104)
+
+
+def test_digits_that_may_be_repeated_are_no_way_to_the_end() -> None:
+    """Behind a 0 the rules say that a short key may follow, but those that the text has come to leave it out."""
+    item = {"patternProperties": {"^(a|b*)$": {"enum": [0, 1]}, "^a": False}, "additionalProperties": False}
+    schema = {"type": "array", "items": {"type": "object", **item, "minProperties": 3}, "uniqueItems": True}
+    grammar = constrain.Grammar.from_json_schema({**schema, "minItems": 2}, whitespace="compact")
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabularies.small(), limit_bytes=1 << 24)
+    text = b'[{"":0,"b":0,"bb":0},{"":1,"b":0'
+    matcher = constrain.Matcher(compiled, max_tokens=60)
+    mask = constrain.allocate_token_bitmask(1, compiled.vocabulary.size)
+    assert all(matcher.accept_token(byte) for byte in text)
+    matcher.fill_next_token_bitmask(mask)
+    assert {ord(","), ord(".")} <= set(ids_in_mask(mask[0]).tolist())
+    assert b"".join(compiled.vocabulary.tokens[token] for token in matcher.completion()) == b',"bb":0}]'
+
+
+def test_what_finishes_a_text_need_not_finish_one_with_other_values() -> None:
+    """Under the same keys: the second object must differ from the first one."""
+    item = {"patternProperties": {"^a(|b{9}b*)$": {"enum": [0, 1]}}, "additionalProperties": False, "minProperties": 3}
+    schema = {"type": "array", "items": {"type": "object", **item}, "uniqueItems": True, "minItems": 2}
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabularies.small())
+    mask = constrain.allocate_token_bitmask(1, compiled.vocabulary.size)
+    shortest = len(constrain.Matcher(compiled).completion())
+    for value in (0, 1):
+        text = b'[{"abbbbbbbbb":0,"a":%d,"abbbbbbbbbb":0},{"a":' % value
+        for more in range(8):
+            matcher = constrain.Matcher(compiled, max_tokens=shortest + 12 + more)
+            for byte in text:
+                matcher.fill_next_token_bitmask(mask)
+                if not matcher.accept_token(byte):
+                    break
+                twin = matcher.fork()
+                assert all(map(twin.accept_token, twin.completion()))
+                assert twin.is_accepting()

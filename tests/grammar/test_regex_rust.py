@@ -91,6 +91,12 @@ def test_sets(pattern: str, characters: str) -> None:
     assert ascii_of(pattern) == set(characters)
 
 
+def test_white_space_between_signs_is_that_of_unicode_in_sets_and_outside_of_them() -> None:
+    assert expand(points_of("[a\x1c\x85 \u2003#]\n]", "x", "rust")) == {ord("a"), 0x1C}
+    assert expand(points_of(" \x85\u2003a #b", "x", "rust")) == {ord("a")}
+    assert matches(regex_language("a\x1cb", flags="x", dialect="rust"), b"a\x1cb")
+
+
 @pytest.mark.parametrize("name", POSIX)
 def test_posix_classes_are_those_of_ascii(name: str) -> None:
     found = expand(points_of(f"[[:{name}:]]", dialect="rust"))

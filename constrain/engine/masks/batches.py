@@ -1,10 +1,11 @@
 """Masks for a whole batch in one call.
 
 Rows whose mask is known, nearly all in a long generation, are written by one kernel call for all
-of them, and so are those that are quickly made.  The others are made grammar by grammar, so that a
-slow mask keeps nobody from another grammar.  The calling thread makes what it can in a short time:
-to wake another thread and take turns with it for the GIL takes longer than most steps have to do.
-What is left then is shared among several threads if asked for: kernels run without the GIL.
+of them, and so are masks that are quickly made.  The others are made grammar by grammar, so that a
+slow mask holds the lock of its own grammar alone.  For a short time the calling thread makes them
+by itself: to wake another thread, and to take turns with it for the GIL, takes longer than most
+steps need.  What is left then is shared among several threads if asked for: kernels run without the
+GIL.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from constrain.errors import ConstrainError
 Result = TypeVar("Result")
 
 _SECONDS_ALONE = 1e-3
-"""So long a thread makes masks alone before others help."""
+"""How long the calling thread makes masks alone before others help."""
 
 
 def fill_next_token_bitmask_batch(
@@ -85,10 +86,10 @@ def fill_next_token_bitmask_batch(
 def _write(matchers: list[Matcher], members: Members, rows: Int64Array, out: Bitmask, threads: int) -> None:
     """Write the rows of a mask that kernels can write to."""
     left, new = hold_locks(members.distinct, lambda busy: _write_together(matchers, members.contexts(busy), rows, out))
-    # Where no mask is new, conditions have to take tokens from those of the others.
+    # Where none of them is new, all that is left are known masks from which conditions take tokens.
     fill = _fill if new else _write_one_by_one
-    jobs = by_grammar(members.grammars, left)
-    run_jobs([partial(fill, matchers, positions, rows, out) for positions in jobs], threads, _SECONDS_ALONE)
+    jobs = [partial(fill, matchers, positions, rows, out) for positions in by_grammar(members.grammars, left)]
+    run_jobs(jobs, threads, seconds_alone=_SECONDS_ALONE)
 
 
 def by_grammar(grammars: list[CompiledGrammar], positions: list[int]) -> list[list[int]]:
@@ -223,10 +224,10 @@ def _write_one_by_one(matchers: list[Matcher], positions: list[int], rows: Int64
 _threads = KeptThreads(64, "constrain")
 
 
-def run_jobs(jobs: Sequence[Callable[[], None]], threads: int, seconds: float = 0) -> None:
+def run_jobs(jobs: Sequence[Callable[[], None]], threads: int, *, seconds_alone: float = 0) -> None:
     """Run all jobs; then raise the first error of any.
 
-    For some seconds this thread runs them alone, then up to ``threads``, this one among them.
+    For ``seconds_alone`` this thread begins them alone.  After that up to ``threads`` threads do, this one included.
     """
     pending = deque(jobs)
     errors: list[Exception] = []
@@ -244,8 +245,7 @@ def run_jobs(jobs: Sequence[Callable[[], None]], threads: int, seconds: float = 
 
     helping: list[Future[None]] = []
     try:
-        if seconds:
-            work(perf_counter() + seconds)
+        work(perf_counter() + seconds_alone)
         most = min(threads, len(pending)) - 1
         # At the interpreter's end no thread can be started any more; then this one does it all.
         with contextlib.suppress(RuntimeError):

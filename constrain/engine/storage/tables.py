@@ -114,6 +114,11 @@ def _untouched_bytes(ctx, touched, sizes):  # type: ignore[no-untyped-def]
     return untouched
 
 
+_BUCKETS = [slot for slot, spec in enumerate(t.SPECS) if spec[2] >= 0]
+_HASHED = frozenset((*_BUCKETS, *t.MAPS))
+"""Buckets, and the keys of maps."""
+
+
 def _lay_out() -> tuple[list[int], list[int], list[int], int, int, int, int]:
     """Where each table begins in the one buffer that a new Tables allocates.
 
@@ -121,18 +126,17 @@ def _lay_out() -> tuple[list[int], list[int], list[int], int, int, int, int]:
     addresses for, the end of the part to fill with -1, the end of the part to fill with 0, the end of the tables that
     are small at first, and the size.
     """
-    buckets = [slot for slot, spec in enumerate(t.SPECS) if spec[2] >= 0]
-    hashed = {*buckets, *t.MAPS, *t.MAP_VALUES}
+    hashed = {*_BUCKETS, *t.MAPS, *t.MAP_VALUES}
     large = [slot for slot in range(t.N_SLOTS) if slot not in hashed and _initial_bytes(slot) >= _LARGE_AT_FIRST]
     large += _LEAST_ROOM
-    rest = [slot for slot in range(t.N_SLOTS) if slot not in buckets and slot not in t.MAPS and slot not in large]
+    rest = [slot for slot in range(t.N_SLOTS) if slot not in _HASHED and slot not in large]
     roomy = [slot for slot in rest if slot not in hashed and _initial_bytes(slot) >= _ROOMY_AT_FIRST]
     offsets = [0] * t.N_SLOTS
     most = [capacity for _, capacity, _ in t.SPECS]
     ends = []
     end = 0
     # Small ones side by side, so that a small grammar touches few pages.
-    for slots in (buckets, list(t.MAPS), rest):
+    for slots in (_BUCKETS, list(t.MAPS), rest):
         for slot in slots:
             offsets[slot] = end
             end += -(-_initial_bytes(slot) // 64) * 64
@@ -515,23 +519,24 @@ class Tables:
     def wanted(self) -> tuple[int, int]:
         """The table that the last kernel found too small, and by how many elements it wanted to extend it."""
         slot = int(self.ctx[NEED_SLOT])
-        return slot, 1 if t.SPECS[slot][2] >= 0 or slot in t.MAPS else int(self.ctx[NEED_SIZE]) - self.used(slot)
+        return slot, 1 if slot in _HASHED else int(self.ctx[NEED_SIZE]) - self.used(slot)
+
+    def _entries(self, slot: int) -> int:
+        """How many elements of a table are in use; of buckets, how many of the codes that they are for."""
+        hashes = t.SPECS[slot][2]
+        return self.used(hashes if hashes >= 0 else slot)
 
     def want(self, slot: int, extra: int) -> None:
         """Have :meth:`grow` make room in a table for ``extra`` elements, as :meth:`wanted` gave them, from here on."""
-        hashes = t.SPECS[slot][2]
-        if hashes >= 0 or slot in t.MAPS:
-            size = 4 * (self.used(hashes if hashes >= 0 else slot) + extra)
-        else:
-            size = self.used(slot) + extra
-        self.ctx[NEED_SLOT], self.ctx[NEED_SIZE] = slot, size
+        size = self._entries(slot) + extra
+        self.ctx[NEED_SLOT], self.ctx[NEED_SIZE] = slot, 4 * size if slot in _HASHED else size
 
     def is_crowded(self, slot: int, extra: int) -> bool:
         """Whether a table would not be comfortably large with ``extra`` more elements."""
-        hashes = t.SPECS[slot][2]
-        if hashes >= 0:
-            return bool(3 * (self.used(hashes) + extra) > self.array(slot).shape[0])
-        return bool(4 * (self.used(slot) + extra) > (1 if slot in t.MAPS else 3) * self.array(slot).shape[0])
+        size, capacity = self._entries(slot) + extra, self.capacity(slot)
+        if t.SPECS[slot][2] >= 0:
+            return 3 * size > capacity
+        return 4 * size > (1 if slot in t.MAPS else 3) * capacity
 
     def bytes_of(self, slots: Iterable[int]) -> int:
         """Memory of some tables."""
@@ -553,7 +558,7 @@ class Tables:
             if slot in t.MAP_VALUES:
                 continue
             if slot not in self._moved:
-                if hashes < 0 and slot not in t.MAPS:
+                if slot not in _HASHED:
                     self._resize(slot, min(self.capacity(slot), max(least, self.used(slot) + self.used(slot) // spare)))
                 continue
             if hashes >= 0:
@@ -576,7 +581,7 @@ class Tables:
         """
         self._touched = self._touched.copy()
         for slot, size in sizes.items():
-            if t.SPECS[slot][2] >= 0 or slot in t.MAPS or slot in t.MAP_VALUES:
+            if slot in _HASHED or slot in t.MAP_VALUES:
                 continue
             self._touched[slot] = size = max(size, self.used(slot))
             reserve = self._reserves.get(slot)
@@ -596,11 +601,8 @@ class Tables:
         slot = t.MAP_VALUES.get(slot, slot)
         self._enlarge(slot, wanted)
         for sibling in t.SIBLINGS.get(slot, ()):
-            hashes = t.SPECS[sibling][2]
-            used = self.used(sibling if hashes < 0 else hashes)
             # What is hashed is full when half of it is in use.
-            if hashes >= 0 or sibling in t.MAPS:
-                used *= 2
+            used = self._entries(sibling) * (2 if sibling in _HASHED else 1)
             if sibling != slot and 3 * used > 2 * self.capacity(sibling):
                 with contextlib.suppress(TablesFullError, MemoryError):  # it may never be too small
                     self._enlarge(sibling, 0)
@@ -608,7 +610,7 @@ class Tables:
     def _enlarge(self, slot: int, wanted: int) -> None:
         """Enlarge a table to at least ``wanted`` elements, and to twice its size where there is room for that."""
         dtype, _, hashes = t.SPECS[slot]
-        hashed = hashes >= 0 or slot in t.MAPS
+        hashed = slot in _HASHED
         capacity = self.capacity(slot)
         is_small = capacity * _ITEM_BYTES[slot] <= min(_SMALL_BYTES, self.limit_bytes >> 10)
         size = max(wanted, (4 if is_small else 2) * capacity, 64)
@@ -650,9 +652,8 @@ class Tables:
 
     def _extra_bytes(self, slot: int, size: int) -> int:
         """How much more memory the tables take while one of them is enlarged to ``size`` elements."""
-        hashed = t.SPECS[slot][2] >= 0 or slot in t.MAPS
         addresses = len(self._reserves.get(slot, ())) // t.NUMBERS_IN[slot] if slot in self._moved else _MOST[slot]
-        if not hashed and size <= addresses:
+        if slot not in _HASHED and size <= addresses:
             return int((size - self.capacity(slot)) * _ITEM_BYTES[slot])
         return int(size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[t.MAPS[slot]] if slot in t.MAPS else 0)))
 

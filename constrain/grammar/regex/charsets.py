@@ -66,6 +66,14 @@ _INSTEAD = {
 }
 
 
+_BLANK = frozenset(" \t\n\r\v\f")
+
+
+@lru_cache(maxsize=1)
+def _rust_blanks() -> frozenset[str]:
+    return frozenset(chr(point) for first, last in classes.rust_class("s") for point in range(first, last + 1))
+
+
 class Source:
     """The text of a pattern and a position in it.
 
@@ -85,6 +93,19 @@ class Source:
         self.at = 0
         self.flags = flags
         self.ecma = ecma
+        self._blank = _rust_blanks() if flags & RUST else _BLANK
+
+    def skip_blanks(self) -> None:
+        """With the flag x, go on to where neither white space nor a comment stands."""
+        while self.flags & VERBOSE and self.at < len(self.text):
+            char = self.text[self.at]
+            if char == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end + 1
+            elif char in self._blank:
+                self.at += 1
+            else:
+                return
 
     def fail(self, reason: str, at: int) -> NoReturn:
         """Raise a GrammarError that names the place of offset ``at``."""

@@ -77,7 +77,7 @@ def read_nested_set(source: charsets.Source) -> CodePoints:
     text = source.text
     stack = [_begin(source)]
     while True:
-        _skip_blanks(source)
+        source.skip_blanks()
         if source.at >= len(text):
             source.fail("this [ is never closed with ]", stack[-1].at)
         char, top = text[source.at], stack[-1]
@@ -109,15 +109,15 @@ def _begin(source: charsets.Source) -> _Open:
     """Read an opening bracket and what counts as a character only behind it: hyphens, or a ``]``."""
     at, text = source.at, source.text
     source.at += 1
-    _skip_blanks(source)
+    source.skip_blanks()
     negated = text.startswith("^", source.at)
     source.at += negated
     found = _Open(at, negated)
-    _skip_blanks(source)
+    source.skip_blanks()
     while text.startswith("-", source.at):
         source.at += 1
         found.members = [(0x2D, 0x2D)]
-        _skip_blanks(source)
+        source.skip_blanks()
     if not found.members and text.startswith("]", source.at):
         source.at += 1
         found.members = [(0x5D, 0x5D)]
@@ -128,13 +128,13 @@ def _range(source: charsets.Source) -> CodePoints:
     """Read a character, a range or a class such as ``\\d``."""
     text, begin = source.text, source.at
     low = charsets.read_member(source)
-    _skip_blanks(source)
+    source.skip_blanks()
     # A hyphen before the end is one, and before another hyphen an operator.
     if not text.startswith("-", source.at) or text.startswith("--", source.at):
         return ((low, low),) if isinstance(low, int) else low
     hyphen = source.at
     source.at += 1
-    _skip_blanks(source)
+    source.skip_blanks()
     if source.at >= len(text) or text[source.at] == "]":
         source.at = hyphen + 1
         return normalize(((0x2D, 0x2D), *(((low, low),) if isinstance(low, int) else low)))
@@ -144,19 +144,6 @@ def _range(source: charsets.Source) -> CodePoints:
     if low > high:
         source.fail(f"the range {text[begin : source.at]} is in the wrong order", begin)
     return ((low, high),)
-
-
-def _skip_blanks(source: charsets.Source) -> None:
-    """With the flag x white space and comments mean nothing, in sets too."""
-    while source.flags & charsets.VERBOSE and source.at < len(source.text):
-        char = source.text[source.at]
-        if char == "#":
-            end = source.text.find("\n", source.at)
-            source.at = len(source.text) if end < 0 else end + 1
-        elif char.isspace():
-            source.at += 1
-        else:
-            return
 
 
 def _combined(left: CodePoints, operator: str, right: CodePoints) -> CodePoints:

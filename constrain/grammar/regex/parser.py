@@ -43,7 +43,6 @@ _FLAGS = {
     "u": 0,
 }
 _SPECIAL = frozenset("\\[(){}.*+?|^$")
-_BLANK = frozenset(" \t\n\r\v\f")
 _BRACES = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
 _INLINE_FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:(-)([a-zA-Z]*))?([:)])")
 _GROUP_NAME = re.compile(r"\(\?P?<([^>)]*)>")
@@ -114,11 +113,11 @@ class _Parser(charsets.Source):
         text, size = self.text, len(self.text)
         while self.at < size:
             spend()
-            char = text[self.at]
+            self.skip_blanks()
+            char = text[self.at : self.at + 1]
+            if not char:
+                break
             if char not in _SPECIAL:
-                if self.flags & charsets.VERBOSE and (char in _BLANK or char == "#"):
-                    self._skip(char)
-                    continue
                 self.at += 1
                 self.items.append(_char(ord(char), self.flags & charsets.CASE))
                 self.last = _ATOM
@@ -152,13 +151,6 @@ class _Parser(charsets.Source):
 
     def _newlines(self) -> CodePoints:
         return classes.ECMA_NEWLINE if self.ecma else classes.NEWLINE
-
-    def _skip(self, char: str) -> None:
-        if char == "#":
-            end = self.text.find("\n", self.at)
-            self.at = len(self.text) if end < 0 else end + 1
-        else:
-            self.at += 1
 
     # -- assertions ------------------------------------------------------------------------
 

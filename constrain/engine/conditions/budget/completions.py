@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from constrain.engine.conditions.budget.costs import raise_state_cost
 from constrain.engine.conditions.budget.expression_costs import FAR, MISSING, NEVER, UNKNOWN
 from constrain.engine.parser.configurations import reset_work
 from constrain.engine.storage import schemas as t
@@ -96,10 +97,20 @@ def _cut(ctx, state):
 
 
 @njit_inner(RESULT2)
+def _leave_circle(ctx, bottom, state):
+    """If a state is among those above ``bottom`` in COST_STACK, take another way from it; returns 0, FAIL or LIMIT."""
+    for place in range(bottom, used(ctx, t.COST_STACK)):
+        if t.cost_stack(ctx)[place] == state:
+            set_used(ctx, t.COST_STACK, place)
+            return raise_state_cost(ctx, state)
+    return int64(0)
+
+
+@njit_inner(RESULT2)
 def tokens_to_finish(ctx, state, _unused):
     """How many tokens the completion of a state takes; NEVER if it cannot be cut into tokens; FAIL or LIMIT."""
     bottom = used(ctx, t.COST_STACK)
-    here = state
+    here, before = state, int64(NEVER + 1)
     while True:
         status = far_call(ctx, F_STATE_COST, here, 0)
         if status < 0:
@@ -108,6 +119,15 @@ def tokens_to_finish(ctx, state, _unused):
         if costs.tokens != UNKNOWN:
             break
         least, byte = costs.least, costs.byte
+        if least >= before:
+            # Rules that the text decided on cost more than those that stood in for them.  Then bytes that may be
+            # repeated may seem to be the cheapest for ever.
+            status = _leave_circle(ctx, bottom, here)
+            if status < 0:
+                return status
+            before = int64(NEVER + 1)
+            continue
+        before = least
         # Up to a place behind which it is not known: from there on it will be asked again.
         known = least % FAR if least < NEVER else least
         if least == 0 or known > CHAIN_LIMIT or byte < 0:

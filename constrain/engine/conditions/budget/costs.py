@@ -322,12 +322,12 @@ def _costs_after_lexemes(ctx, earley_set):
     return place
 
 
-@njit_inner(RESULT2)
-def _cost_configuration(ctx, earley_set, lexer_state):
+@njit_inner(RESULT3)
+def _cost_configuration(ctx, earley_set, lexer_state, above):
     """Write the costs of a configuration to COST_RESULT; returns 0, FAIL or LIMIT.
 
-    They are: the least cost of finishing; the byte that begins that; and the most that finishing costs after any bytes
-    that stay within the lexemes, NEVER if that is not known.
+    They are: the least cost of finishing that is more than ``above``; the byte that begins that; and the most that
+    finishing costs after any bytes that stay within the lexemes, NEVER if that is not known.
     """
     result = t.cost_result(ctx)[0]
     result.least, result.byte, result.worst = NEVER, -1, 0
@@ -336,7 +336,8 @@ def _cost_configuration(ctx, earley_set, lexer_state):
     core = t.cores(ctx)[t.earley_sets(ctx)[earley_set].core]
     if set_kinds(ctx, earley_set) and lexer_state == core.initial:
         # What comes next depends on the text; what that costs at most is known, and not with which byte it begins.
-        result.least, result.worst = t.earley_set_costs(ctx)[earley_set].least, NEVER
+        least = t.earley_set_costs(ctx)[earley_set].least
+        result.least, result.worst = least if least > above else int64(NEVER), NEVER
         return int64(0)
     after = _costs_after_lexemes(ctx, earley_set)
     if after < 0:
@@ -365,9 +366,34 @@ def _cost_configuration(ctx, earley_set, lexer_state):
         costs = t.expression_costs(ctx)[expression]
         result.worst = max(result.worst, capped(behind, costs.worst))
         cost = capped(behind, costs.least_on)
-        if cost <= result.least and cost < NEVER:
+        if above < cost <= result.least and cost < NEVER:
             result.byte = costs.next_byte if cost < result.least else better_byte(ctx, result.byte, costs.next_byte)
             result.least = cost
+    return int64(0)
+
+
+@njit_inner(RESULT2)
+def _cost_configurations(ctx, state, above):
+    """Write the costs of a state, the least of which is more than ``above``; returns 0, FAIL or LIMIT."""
+    costs = t.state_costs(ctx)
+    best, best_byte, worst = int64(NEVER), int64(-1), int64(0)
+    result = t.cost_result(ctx)[0]
+    offset = t.states(ctx)[state].offset
+    for i in range(offset, offset + t.states(ctx)[state].count):
+        status = _cost_configuration(
+            ctx, t.configurations(ctx)[i].earley_set, t.configurations(ctx)[i].lexer_state, above
+        )
+        if status < 0:
+            return status
+        worst = max(worst, result.worst)
+        if result.least < best or (result.least == best and best < NEVER and best_byte >= 0 and result.byte >= 0):
+            best_byte = result.byte if result.least < best else better_byte(ctx, best_byte, result.byte)
+            best = result.least
+    if t.states(ctx)[state].accepts:
+        best, best_byte = int64(0), int64(-1)
+    costs[state].least = best
+    costs[state].byte = best_byte
+    costs[state].worst = worst
     return int64(0)
 
 
@@ -386,23 +412,16 @@ def state_cost(ctx, state, _unused):
         set_used(ctx, t.STATE_COSTS, total)
     if costs[state].least != UNKNOWN:
         return int64(0)
-    best, best_byte, worst = int64(NEVER), int64(-1), int64(0)
-    result = t.cost_result(ctx)[0]
-    offset = t.states(ctx)[state].offset
-    for i in range(offset, offset + t.states(ctx)[state].count):
-        status = _cost_configuration(ctx, t.configurations(ctx)[i].earley_set, t.configurations(ctx)[i].lexer_state)
-        if status < 0:
-            return status
-        worst = max(worst, result.worst)
-        if result.least < best or (result.least == best and best < NEVER and best_byte >= 0 and result.byte >= 0):
-            best_byte = result.byte if result.least < best else better_byte(ctx, best_byte, result.byte)
-            best = result.least
-    if t.states(ctx)[state].accepts:
-        best, best_byte = int64(0), int64(-1)
-    costs[state].least = best
-    costs[state].byte = best_byte
-    costs[state].worst = worst
-    return int64(0)
+    return _cost_configurations(ctx, state, int64(-1))
 
 
 far_entry(F_STATE_COST, state_cost)
+
+
+@njit_inner(RESULT1)
+def raise_state_cost(ctx, state):
+    """Let a state whose costs are known cost more, with another byte, as that one leads in a circle; or FAIL, LIMIT.
+
+    That is so where the rules that the text decided on cost more than those that stood in for them.
+    """
+    return _cost_configurations(ctx, state, int64(t.state_costs(ctx)[state].least))

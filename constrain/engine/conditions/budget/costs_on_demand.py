@@ -5,6 +5,9 @@ too many for that: instead the grammar's :class:`~constrain.grammar.ir.Unfolding
 go on from there, given what symbols cost.  What it says need not be the least, but it holds at every step: of the rules
 of the branch there is one that costs no more.  So a completion that takes the cheapest rule each time still becomes
 shorter with every byte, which is all that budgets rest on.
+
+That does not hold where keys are left out that an object has (text_dependent/object_costs.py): the next one may cost
+more than was said.  A completion that leads in a circle then takes another way (completions.py).
 """
 
 from __future__ import annotations

@@ -5,60 +5,41 @@ The rules know the cheapest key of an object, and nothing of the keys that it ha
     {"patternProperties": {"^b(|a)$": {"const": 1}}, "additionalProperties": false}
 
 they finish the text with ``"b":1}``, which may be three tokens, where the next key has to be ``"ba"``, which may be
-four tokens by itself.  So the text behind a token is finished with keys that differ (completions_with_keys.py), where
-that can make a difference.
+four tokens by itself.  To *try* a token is to finish the text behind it with keys that differ
+(distinct_completions.py).  That takes too long for all tokens of a mask.  Which are tried depends on the grammar:
 
-*Objects that need one key without a name at most*, all but those of
-:attr:`constrain.grammar.ir.GrammarIR.needs_distinct_keys`.  The completion by the rules ends the key that is under way,
-or writes the one that has to follow, and begins no further one in any object that has keys.  So a key comes again in it
-only if
+* Objects need one key without a name at most, as in nearly all schemas: :class:`NextKeyCosts`.
+* They need several, of keys that are not scarce: :class:`ReservedKeyCosts`, which tries none.
+* They need several, of scarce keys (:attr:`constrain.grammar.ir.GrammarIR.has_scarce_keys`):
+  :class:`ScarceKeyCosts`.
 
-* the key that is under way begins one that is there: ``{"ab":1,"a``, or
-* a key has to follow others: ``{"ab":1,``.
-
-These are few of the tokens of a mask, and each of them is tried.  All others need what the rules say.
-
-*Objects that need several.*  The completion by the rules may write the same key several times.  Where keys are not
-scarce, each of them takes a token more at most, and a few are kept back.  Where they are, each token whose completion
-by the rules is not *surely* short enough is tried.  Some things keep that to few tokens.
-
-* What may surely be afforded: every key may be the dearest, with the dearest value.
-* What a token leads to is known by the state and the keys there; most tokens lead to few.
-* Within a string that is a value, the tokens without a quote change nothing about what follows the string.  They need
-  as much more than by the rules as is needed where the mask is, whose completion is known.
-* Within a key, behind the tokens without a quote the keys of the completion that is known where the mask is are left to
-  follow, or one for the one that it is: they need a key and a value more than that.  The value may need more, so that
-  is taken for true only where the tokens would be too many to be tried.
-
-Where the grammar allows very many other tokens, as within a key of any text, those without a quote are not tried but
-refused unless one of these holds.
+A token is *sure* if so many tokens are left that keys may cost what they like.  Sure tokens are not tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from constrain.engine.conditions.budget.completions_with_keys import NO_WAY, rest_with_keys
+from constrain.engine.conditions.budget.distinct_completions import DistinctCompletions
 from constrain.engine.conditions.budget.expression_costs import FAR, MISSING, NEVER
 from constrain.engine.conditions.budget.known_completions import beginning_tokens, place_after, tokens_from
 from constrain.engine.conditions.budget.masks import forbid_tokens
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.conditions.unique_keys.memory import ESCAPE, IN_VALUE, MODE, N_KEYS, OUTSIDE
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
-from constrain.engine.conditions.unique_keys.quote_tokens import quote_tokens
+from constrain.engine.conditions.unique_keys.quote_tokens import QuoteTokens, quote_tokens
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.mask_memo import write_mask
+from constrain.engine.parser.companions import MARK_ENDED, NO_COMPANION, unpack
+from constrain.engine.parser.configurations import push_token
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.statuses import REPEATED_KEY
-from constrain.engine.vocabulary.bitmasks import Bitmask, allow, ids_in_mask, is_allowed, words_for
-from constrain.errors import ConstrainError
-
-_OUTSIDE_STRINGS = b'"{}[],:'
-"""Outside of strings, bytes without which a token leaves the keys as they are."""
+from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid, ids_in_mask, is_allowed, words_for
 
 _MANY, _MANY_IN_KEY = 8192, 1024
 """Where the grammar allows more tokens than this, those without a quote are not tried.
@@ -66,146 +47,58 @@ _MANY, _MANY_IN_KEY = 8192, 1024
 Within a key each makes another key, and there is more to find out.
 """
 
-# All is forgotten when it takes about so much memory.
-_MOST_BYTES = 16 << 20
-
-# How many tokens finish a text, and which, if they are not those of the rules alone; NEVER where no way is found.
-_Rest = tuple[int, list[int] | None]
-
-# What finishing a key that is under way may cost where that is not known.
 _WORST_UNKNOWN = 64
+"""What finishing a key that is under way may cost where that is not known."""
 
 _KEYS_EXPECTED, _SCARCE_KEYS_EXPECTED = 9_999, 64
 """Keys in a text for which :meth:`KeyCosts.ample` leaves room."""
 
-# Where several keys are needed, and are not scarce: the tokens that are kept back for keys to differ, and beyond twice
-# a completion those with which nothing needs to be kept back.
 _RESERVE, _ROOM = 8, 64
+"""The tokens that :class:`ReservedKeyCosts` keeps back, and beyond twice a completion those with which it need not."""
 
-# How many bytes it takes at most to where many keys go on, and those of an escape that is under way.
 _TO_MANY_KEYS, _TO_END_ESCAPE = 9, 5
+"""How many bytes it takes at most to where many keys go on, and those of an escape that is under way."""
+
+RestrictTo = Callable[[int, Bitmask, int], None]
+"""Takes the tokens out of row ``index`` of a mask whose completion by the rules takes more than ``most``.
+
+Called with ``most``, the mask and ``index``.
+"""
 
 
-class KeyCosts:
-    """What is known of this in a compiled grammar.
+class KeyCosts(ABC):
+    """What keys that must differ cost in a compiled grammar.
 
     Its lock is held by whoever calls a method.
 
     Attributes
     ----------
     ample_steps : int
-        Within so many tokens a text has no more keys than :meth:`ample` leaves room for.
+        A text of so many tokens has no more keys than :meth:`ample` leaves room for.
     is_ample_behind_bytes : bool
-        Whether it does so too where some steps were bytes, with any number of keys.
+        Whether that holds also where some steps were bytes, whatever keys those had.
     """
 
+    ample_steps: int = NEVER
+    is_ample_behind_bytes: bool = True
+    _keys_expected = _KEYS_EXPECTED
+
     def __init__(self, compiled: GrammarTables) -> None:
-        self._generation = compiled.generation
-        self._lexemes = np.array(compiled.ir.distinct_keys)
-        self._needs_several = compiled.ir.needs_distinct_keys
-        # By state and keys.
-        self._lengths: dict[tuple[int, bytes], _Rest] = {}
-        # The same by the place before a token, and the token behind which it is.
-        self._tokens: dict[tuple[int, bytes], dict[int, _Rest]] = {}
-        # How many tokens the grammar allows in a state.
-        self._counts: dict[int, int] = {}
-        self._size = 0
-        self._quoted = quoted = quote_tokens(compiled.vocabulary)
-        quotes = np.zeros((1, words_for(compiled.vocabulary.size)), np.int32)
-        self._is_scarce = compiled.ir.has_scarce_keys()
-        # Whether every token that is not surely cheap enough is tried, or some tokens are kept back.
-        self._is_tried = self._needs_several and self._is_scarce
-        self._keeps_back = self._needs_several and not self._is_scarce
-        # Bytes that are no tokens may be those with which many keys go on.
-        self._is_scarce |= not (compiled._tables.array(t.BYTE_COSTS)["token"][0x20:0x7F] >= 0).all()
-        for token in quoted.tokens.tolist() if self._is_tried else ():
-            allow(quotes[0], token)
-        self._quotes = quotes[0]
-        self._n_symbols, self._dearest, self._worst = -1, 0, 0
-        self._keys_expected = _SCARCE_KEYS_EXPECTED if self._is_scarce else _KEYS_EXPECTED
-        self.ample_steps = self._keys_expected // quoted.most_keys
-        self.is_ample_behind_bytes = not self._is_scarce
+        self._quoted = quote_tokens(compiled.vocabulary)
+        self._completions = DistinctCompletions(compiled)
 
-    def ample(self, compiled: GrammarTables, highest: int) -> int:
-        """What is enough for any token whose completion by the rules takes at most ``highest`` tokens."""
-        return self._with_keys(compiled, highest, self._keys_expected)
-
-    def is_sure(self, compiled: GrammarTables, count: int, n_keys: int, most: int) -> bool:
-        """Whether ``most`` tokens are enough for a completion by the rules of ``count``, whatever the keys are.
-
-        There are ``n_keys`` of them.
-        """
-        # Mostly it is far from enough, or far more than that.
-        return count <= most and self._with_keys(compiled, count, n_keys) <= most
-
-    def _sure(self, compiled: GrammarTables, n_keys: int, most: int) -> int:
-        """The longest completion by the rules for which ``most`` tokens are enough, whatever the keys are; or -1."""
-        low, high = -1, most
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.is_sure(compiled, middle, n_keys, most):
-                low = middle
-            else:
-                high = middle - 1
-        return low
-
-    def _with_keys(self, compiled: GrammarTables, count: int, n_keys: int) -> int:
+    @abstractmethod
+    def _at_most(self, compiled: GrammarTables, count: int, n_keys: int) -> int:
         """What a completion of ``count`` tokens by the rules takes at most, whatever the ``n_keys`` keys are."""
-        if not self._needs_several:
-            return count + self._most_more(compiled, n_keys)
-        if self._keeps_back:
-            return 2 * count + _ROOM
-        # Every key of the completion, and the one under way, may be a dearer one.
-        further = count * self._quoted.most_keys
-        return count + self._most_more(compiled, n_keys + further) * (1 + further)
 
-    def _enough(self, cursor: Walk, most: int, more: int) -> int:
-        """The longest completion by the rules that leaves room for keys to differ, where several are needed.
-
-        It takes more by what the plan does, by as much again as it is longer than the one of this place (it then needs
-        more keys), and by some tokens for a key that a token leads into.
-        """
-        here = tokens_from(cursor.compiled, cursor)
-        if here == NEVER:
-            return most
-        enough = most - _RESERVE - more
-        return max((enough + here) // 2 if enough > here else enough, (most - _ROOM) // 2, 0)
-
-    def _most_more(self, compiled: GrammarTables, n_keys: int) -> int:
-        """How much more than the cheapest a key and the rest of its object may cost, if there are ``n_keys`` keys."""
-        tables = compiled._tables
-        n_symbols = tables.used(t.SYMBOLS)
-        if n_symbols != self._n_symbols:
-            symbols, lexemes = tables.array(t.SYMBOLS)[:n_symbols], self._lexemes
-            rests = tables.array(t.REST_COSTS)[:n_symbols][np.isin(symbols, ~lexemes)]
-            worst = tables.array(t.EXPRESSION_COSTS)["worst"][tables.array(t.LEXEMES)["expression"][lexemes]]
-            self._n_symbols = n_symbols
-            self._dearest = int(rests[rests < FAR].max(initial=0))
-            worst = np.where((worst < 0) | (worst >= MISSING), _WORST_UNKNOWN, worst)
-            self._worst = int(worst.max(initial=0))
-        if self._is_scarce:
-            # Where there are few ways to go on, each key may have to be longer than the one before.  Tokens that reach
-            # over the begin of the key or the end of the object have to be spelled otherwise.
-            joined = 2 * (self._quoted.longest - 1)
-            return min(self._dearest + (n_keys + 1) * (self._worst + 1) + joined, NEVER)
-        # Each byte with which many keys go on leaves a tenth of those that are there.  What follows one key may follow
-        # the other too, but tokens that reach over the begin of the key or its end have to be spelled otherwise.
-        key = self._worst + _TO_END_ESCAPE + _TO_MANY_KEYS * len(str(n_keys))
-        return min(key + sum(self._quoted.longest_around_key), NEVER)
-
-    def _look(self, compiled: GrammarTables) -> None:
-        """Forget what does not hold any more."""
-        if self._generation != compiled.generation or self._size > _MOST_BYTES:
-            self._lengths, self._tokens, self._counts, self._size = {}, {}, {}, 0
-            self._generation = compiled.generation
-
+    @abstractmethod
     def restrict(
         self,
         cursor: Walk,
         condition: UniqueKeys,
         most: int,
         more: int,
-        restrict_to: Callable[[int, Bitmask, int], object],
+        restrict_to: RestrictTo,
         out: Bitmask,
         index: int,
     ) -> None:
@@ -215,62 +108,28 @@ class KeyCosts:
         ----------
         more : int
             How many tokens the cheapest completion with keys that differ takes more than the one by the rules, here.
-        restrict_to : callable (most, out, index)
-            Takes those tokens out of a mask whose completion by the rules takes more than ``most``.
         """
-        if not self._needs_several:
-            restrict_to(most, out, index)
-            self._restrict_next_keys(cursor, condition, most, out, index)
-            return
-        if self._keeps_back:
-            restrict_to(self._enough(cursor, most, more), out, index)
-            return
-        compiled = cursor.compiled
-        sure = self._sure(compiled, int(condition.at(cursor).memory[N_KEYS]), most)
-        row, of_sure = out[index], out[index : index + 1].copy()
-        untried, is_rest_tried = self._untried(cursor, condition, sure, most, more)
-        restrict_to(sure, of_sure, 0)
-        kept = of_sure[0]
-        if untried > sure:
-            of_untried = out[index : index + 1].copy()
-            restrict_to(untried, of_untried, 0)
-            kept = of_untried[0]
-            kept &= ~self._quotes
-            kept |= of_sure[0]
-        restrict_to(most, out, index)
-        tried = row & ~kept
-        if not is_rest_tried:
-            tried &= self._quotes
-        row[:] = kept | tried
-        rests = self._behind(cursor, condition, ids_in_mask(tried).tolist())
-        refused = [token for token, (length, _) in rests.items() if length > most]
-        forbid_tokens(out, index, np.array(refused, np.int32))
 
-    def _restrict_next_keys(self, cursor: Walk, condition: UniqueKeys, most: int, out: Bitmask, index: int) -> None:
-        """Take those tokens out behind which a key might come again, and ``most`` tokens are not enough."""
-        rests = self._behind(cursor, condition, self._to_try(cursor.compiled, out[index], condition.at(cursor)))
-        refused = [token for token, (length, _) in rests.items() if length > most]
-        forbid_tokens(out, index, np.array(refused, np.int32))
+    @abstractmethod
+    def rest_behind(
+        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int, more: int
+    ) -> list[int] | None:
+        """What finishes the text behind a token that is not sure.
 
-    def _to_try(self, compiled: GrammarTables, row: Bitmask, keys: ObjectKeys) -> list[int]:
-        """The tokens of a mask that may lead to where a key might come again, and some more."""
-        quoted = self._quoted
-        taken = keys.may_be_repeated()
-        found: set[int] = set()
-        if keys.is_in_escape() and taken:
-            return ids_in_mask(row).tolist()  # type: ignore[no-any-return]
-        is_outside = keys.memory[MODE] == OUTSIDE
-        # A quote behind a backslash is none that ends a string.
-        for tokens in quoted.to_key if keys.memory[ESCAPE] else (quoted.to_key[0 if is_outside else 1],):
-            found.update(tokens)
-        if taken:
-            found.update(quoted.with_backslash)
-            if not keys.is_in_key():
-                found.update(quoted.with_blank_before)
-            begin = b"" if keys.is_in_key() else b'"'
-            for rest in taken:
-                found.update(beginning_tokens(compiled, begin + rest))
-        return sorted(token for token in found if is_allowed(row, token))
+        Empty if it is the completion by the rules, which takes ``count`` tokens, ``most`` at most.  None if
+        :meth:`restrict` takes the token out of a mask.
+        """
+
+    def ample(self, compiled: GrammarTables, highest: int) -> int:
+        """What is enough for any token whose completion by the rules takes at most ``highest`` tokens."""
+        return self._at_most(compiled, highest, self._keys_expected)
+
+    def is_sure(self, compiled: GrammarTables, count: int, n_keys: int, most: int) -> bool:
+        """Whether ``most`` tokens are enough for a completion by the rules of ``count``, whatever the keys are.
+
+        There are ``n_keys`` of them.
+        """
+        return count <= most and self._at_most(compiled, count, n_keys) <= most
 
     def rest_at(self, cursor: Walk, condition: UniqueKeys) -> list[int] | None:
         """What finishes the text at a cursor; None if it is the completion by the rules alone.
@@ -280,113 +139,279 @@ class KeyCosts:
         ConstrainError
             If no way is found.
         """
-        self._look(cursor.compiled)
-        keys = condition.at(cursor)
-        if not self._needs_several and not keys.may_be_repeated():
-            return None
-        length, found = self._length(cursor.compiled, cursor, keys, keys.signature())
-        if length == NEVER:
-            raise ConstrainError(NO_WAY)
-        return found
+        return self._completions.at(cursor, condition)
+
+    def rest_behind_first_key(
+        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int
+    ) -> list[int] | None:
+        """What finishes the text behind a token where no key has ended so far; see :meth:`rest_behind`.
+
+        The token may end the first key and lead to the next, which has to be another one.
+        """
+        compiled = cursor.compiled
+        if token not in self._quoted.to_next_key or self.is_sure(compiled, count, 1, most):
+            return []
+        result = compiled.run_at(cursor, push_token, token, NO_COMPANION)
+        if result >= 0 and not unpack(result)[1] & MARK_ENDED:
+            return []
+        return self._rest_if_tried(cursor, condition, token, most)
+
+    def restrict_first_key(self, cursor: Walk, condition: UniqueKeys, most: int, row: Bitmask) -> None:
+        """Forbid the tokens to which :meth:`rest_behind_first_key` objects."""
+        for token in self._quoted.to_next_key:
+            if is_allowed(row, token):
+                count = tokens_from(cursor.compiled, place_after(cursor.compiled, cursor, [token]))
+                if count > most or self.rest_behind_first_key(cursor, condition, token, count, most) is None:
+                    forbid(row, token)
+
+    def _try(self, cursor: Walk, condition: UniqueKeys, tokens: list[int], most: int, out: Bitmask, index: int) -> None:
+        """Take those of some tokens out of a mask behind which ``most`` tokens are not enough."""
+        rests = self._completions.behind(cursor, condition, tokens)
+        refused = [token for token, (length, _) in rests.items() if length > most]
+        forbid_tokens(out, index, np.array(refused, np.int32))
+
+    def _rest_if_tried(self, cursor: Walk, condition: UniqueKeys, token: int, most: int) -> list[int] | None:
+        """The same for one token: what finishes the text; None if that takes more than ``most``."""
+        length, found = self._completions.behind(cursor, condition, [token])[token]
+        return None if length > most else found or []
+
+
+class NextKeyCosts(KeyCosts):
+    """Where objects need one key without a name at most.
+
+    The completion by the rules ends the key that is under way, or writes the one that has to follow, and begins no
+    further one in any object that has keys.  So a key comes again in it only if
+
+    * the key that is under way begins one that is there: ``{"ab":1,"a``, or
+    * a key has to follow others: ``{"ab":1,``.
+
+    The tokens that lead there are few, and each of them is tried.  All others need what the rules say.
+    """
+
+    def __init__(self, compiled: GrammarTables) -> None:
+        super().__init__(compiled)
+        # Bytes that are no tokens may be those with which many keys go on.
+        has_all = (compiled._tables.array(t.BYTE_COSTS)["token"][0x20:0x7F] >= 0).all()
+        is_scarce = not has_all or compiled.ir.has_scarce_keys()
+        self._dearest = _DearestMember(compiled, self._quoted, is_scarce=is_scarce)
+        if is_scarce:
+            self._keys_expected = _SCARCE_KEYS_EXPECTED
+        self.ample_steps = self._keys_expected // self._quoted.most_keys
+        self.is_ample_behind_bytes = not is_scarce
+
+    def _at_most(self, compiled: GrammarTables, count: int, n_keys: int) -> int:
+        return count + self._dearest.most_more(compiled, n_keys)
+
+    def restrict(
+        self,
+        cursor: Walk,
+        condition: UniqueKeys,
+        most: int,
+        more: int,
+        restrict_to: RestrictTo,
+        out: Bitmask,
+        index: int,
+    ) -> None:
+        """See :class:`KeyCosts`."""
+        restrict_to(most, out, index)
+        row = out[index]
+        to_try = self._to_try(cursor.compiled, row, condition.at(cursor))
+        self._try(cursor, condition, sorted(token for token in to_try if is_allowed(row, token)), most, out, index)
 
     def rest_behind(
         self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int, more: int
     ) -> list[int] | None:
-        """What finishes the text behind a token that :meth:`restrict` leaves in a mask, which is not a sure one.
-
-        Empty if it is the completion by the rules, which takes ``count`` tokens.  None if the token is not left.
-        """
-        if count > most:
-            return None
-        if self._keeps_back:
-            return [] if count <= self._enough(cursor, most, more) else None
-        keys = condition.at(cursor)
-        if self._needs_several:
-            sure = self._sure(cursor.compiled, int(keys.memory[N_KEYS]), most)
-            untried, is_rest_tried = self._untried(cursor, condition, sure, most, more)
-            if b'"' not in cursor.compiled.vocabulary.tokens[token]:
-                if count <= untried:
-                    return []
-                if not is_rest_tried:
-                    return None
-        elif b"," not in cursor.compiled.vocabulary.tokens[token] and not keys.may_be_repeated():
+        """See :class:`KeyCosts`."""
+        if b"," not in cursor.compiled.vocabulary.tokens[token] and not condition.at(cursor).may_be_repeated():
             return []
-        length, found = self._behind(cursor, condition, [token])[token]
-        return None if length > most else found or []
+        return self._rest_if_tried(cursor, condition, token, most)
 
-    def _untried(self, cursor: Walk, condition: UniqueKeys, sure: int, most: int, more: int) -> tuple[int, bool]:
-        """The most that completions by the rules may take behind tokens without a quote that are not tried.
+    def _to_try(self, compiled: GrammarTables, row: Bitmask, keys: ObjectKeys) -> Iterable[int]:
+        """The tokens that may lead to where a key might come again, and some more; of those of a mask all."""
+        quoted = self._quoted
+        taken = keys.may_be_repeated()
+        if keys.is_in_escape() and taken:
+            return ids_in_mask(row).tolist()  # type: ignore[no-any-return]
+        found: set[int] = set()
+        from_outside, from_string = quoted.to_key
+        if keys.memory[ESCAPE]:
+            # A quote behind a backslash is none that ends a string.
+            found.update(from_outside, from_string)
+        else:
+            found.update(from_outside if keys.memory[MODE] == OUTSIDE else from_string)
+        if taken:
+            found.update(quoted.with_backslash)
+            if not keys.is_in_key():
+                found.update(quoted.with_blank_before)
+            begin = b"" if keys.is_in_key() else b'"'
+            for rest in taken:
+                found.update(beginning_tokens(compiled, begin + rest))
+        return found
 
-        And whether the others of them are tried, or refused.
+
+class ReservedKeyCosts(KeyCosts):
+    """Where objects need several keys, and those are not scarce.
+
+    The completion by the rules may write the same key several times.  For each of them to differ takes a token more
+    at most.  So many are kept back, and some more for a key that a token leads into.
+    """
+
+    def _at_most(self, compiled: GrammarTables, count: int, n_keys: int) -> int:
+        return 2 * count + _ROOM
+
+    def restrict(
+        self,
+        cursor: Walk,
+        condition: UniqueKeys,
+        most: int,
+        more: int,
+        restrict_to: RestrictTo,
+        out: Bitmask,
+        index: int,
+    ) -> None:
+        """See :class:`KeyCosts`."""
+        restrict_to(self._enough(cursor, most, more), out, index)
+
+    def rest_behind(
+        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int, more: int
+    ) -> list[int] | None:
+        """See :class:`KeyCosts`."""
+        return [] if count <= self._enough(cursor, most, more) else None
+
+    def _enough(self, cursor: Walk, most: int, more: int) -> int:
+        """The longest completion by the rules that leaves room for keys to differ.
+
+        It takes ``more`` tokens, as the one of this place does, and as many again as it is longer than that one, since
+        it then needs more keys.
         """
-        keys = condition.at(cursor)
-        if _is_within_value(cursor.compiled, cursor, keys):
+        here = tokens_from(cursor.compiled, cursor)
+        if here == NEVER:
+            return most
+        enough = most - _RESERVE - more
+        return max((enough + here) // 2 if enough > here else enough, (most - _ROOM) // 2, 0)
+
+
+class _Limits(NamedTuple):
+    """How long completions by the rules may be, so that tokens need not be tried."""
+
+    sure: int
+    """Behind sure tokens."""
+    unquoted: int
+    """Behind tokens without a quote."""
+    tries_unquoted: bool
+    """Whether the others without a quote are tried; if not, they are refused."""
+
+
+class ScarceKeyCosts(KeyCosts):
+    """Where objects need several keys, and those may be scarce.
+
+    The completion by the rules may write the same key several times, and each that takes its place may be dear.  So
+    each token is tried that is not sure, but for most without a quote:
+
+    * Within a string that is a value they change nothing about what follows the string.  They need as much more than
+      by the rules as is needed at the cursor, whose completion is known.
+    * Within a key, the keys of that completion are left to follow them, or one of those in place of the key itself.
+      They need one more key and value at most.  The value may be an object that needs several keys itself, which this
+      says nothing of; so it is relied on only where there are too many tokens to try them all, and the others without a
+      quote are refused then.
+    * Elsewhere they are tried, if there are not too many of them, and refused otherwise.
+    """
+
+    is_ample_behind_bytes = False
+    _keys_expected = _SCARCE_KEYS_EXPECTED
+
+    def __init__(self, compiled: GrammarTables) -> None:
+        super().__init__(compiled)
+        self._dearest = _DearestMember(compiled, self._quoted, is_scarce=True)
+        self.ample_steps = self._keys_expected // self._quoted.most_keys
+        quotes = np.zeros((1, words_for(compiled.vocabulary.size)), np.int32)
+        for token in self._quoted.tokens.tolist():
+            allow(quotes[0], token)
+        self._quotes = quotes[0]
+        # How many tokens the grammar allows in a state.
+        self._counts: dict[int, int] = {}
+        self._generation = compiled.generation
+
+    def _at_most(self, compiled: GrammarTables, count: int, n_keys: int) -> int:
+        # Every key of the completion, and the one under way, may be a dearer one.
+        further = count * self._quoted.most_keys
+        return count + self._dearest.most_more(compiled, n_keys + further) * (1 + further)
+
+    def restrict(
+        self,
+        cursor: Walk,
+        condition: UniqueKeys,
+        most: int,
+        more: int,
+        restrict_to: RestrictTo,
+        out: Bitmask,
+        index: int,
+    ) -> None:
+        """See :class:`KeyCosts`."""
+        limits = self._limits(cursor, condition, most, more)
+        row, of_sure = out[index], out[index : index + 1].copy()
+        restrict_to(limits.sure, of_sure, 0)
+        kept = of_sure[0]
+        if limits.unquoted > limits.sure:
+            of_unquoted = out[index : index + 1].copy()
+            restrict_to(limits.unquoted, of_unquoted, 0)
+            kept |= of_unquoted[0] & ~self._quotes
+        restrict_to(most, out, index)
+        tried = row & ~kept
+        if not limits.tries_unquoted:
+            tried &= self._quotes
+        row[:] = kept | tried
+        self._try(cursor, condition, ids_in_mask(tried).tolist(), most, out, index)
+
+    def rest_behind(
+        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int, more: int
+    ) -> list[int] | None:
+        """See :class:`KeyCosts`."""
+        if b'"' not in cursor.compiled.vocabulary.tokens[token]:
+            limits = self._limits(cursor, condition, most, more)
+            if count <= limits.unquoted:
+                return []
+            if not limits.tries_unquoted:
+                return None
+        return self._rest_if_tried(cursor, condition, token, most)
+
+    def _limits(self, cursor: Walk, condition: UniqueKeys, most: int, more: int) -> _Limits:
+        compiled, keys = cursor.compiled, condition.at(cursor)
+        n_keys = int(keys.memory[N_KEYS])
+        sure = self._sure(compiled, n_keys, most)
+        if _is_within_value(compiled, cursor, keys):
             # What follows may be joined to the string's end in other tokens here and there.
-            return max(sure, most - more - (2 * (self._quoted.longest - 1) if more else 0)), False
+            joined = 2 * (self._quoted.longest - 1) if more else 0
+            return _Limits(sure, max(sure, most - more - joined), tries_unquoted=False)
         count = self._count_at(cursor)
         if not keys.is_in_key():
-            return sure, count <= _MANY
+            return _Limits(sure, sure, tries_unquoted=count <= _MANY)
         # The more there is to come, the longer a token takes.
-        effort = count * (1 + tokens_from(cursor.compiled, cursor) // 16)
-        n_keys = int(keys.memory[N_KEYS])
-        if cursor.compiled.unfolded is not None:
+        effort = count * (1 + tokens_from(compiled, cursor) // 16)
+        if compiled.unfolded is not None:
             # What was written so far may decide what is to come.
             effort *= 4 + n_keys
-        is_rest_tried = effort <= _MANY_IN_KEY
-        if is_rest_tried:
-            # The value under the key may be an object that needs several, of which the known completion has none.
-            return sure, True
-        # Behind any key those of the known completion are left to follow, or one for the one that it is.
-        return max(sure, most - more - self._most_more(cursor.compiled, n_keys)), is_rest_tried
+        if effort <= _MANY_IN_KEY:
+            return _Limits(sure, sure, tries_unquoted=True)
+        one_more = self._dearest.most_more(compiled, n_keys)
+        return _Limits(sure, max(sure, most - more - one_more), tries_unquoted=False)
 
-    def _behind(self, cursor: Walk, condition: UniqueKeys, tokens: list[int]) -> dict[int, _Rest]:
-        """What finishes the text behind each of some tokens, which the grammar allows."""
-        compiled, keys = cursor.compiled, condition.at(cursor)
-        self._look(compiled)
-        here = keys.signature()
-        known = self._tokens.setdefault((cursor._state, here), {})
-        generation = compiled.generation
-        for token in tokens:
-            if token not in known:
-                found = self._after(cursor, condition, keys, here, token)
-                if generation != compiled.generation:
-                    # It goes on with what has been found, and others will not find it.
-                    generation, known = compiled.generation, dict(known)
-                known[token] = found
-                self._size += 128
-        return {token: known[token] for token in tokens}
-
-    def _after(self, cursor: Walk, condition: UniqueKeys, keys: ObjectKeys, here: bytes, token: int) -> _Rest:
-        compiled = cursor.compiled
-        data = compiled.vocabulary.tokens[token]
-        there = place_after(compiled, cursor, [token])
-        if there._state == 0:
-            return NEVER, None
-        if keys.memory[MODE] != OUTSIDE or len(data.translate(None, _OUTSIDE_STRINGS)) < len(data):
-            keys = condition.after(cursor, data)
-            if keys.status == REPEATED_KEY:
-                return NEVER, None
-            here = keys.signature()
-        if not self._needs_several and not keys.may_be_repeated():
-            return tokens_from(compiled, there), None
-        return self._length(compiled, there, keys, here)
-
-    def _length(self, compiled: GrammarTables, place: Place, keys: ObjectKeys, signature: bytes) -> _Rest:
-        generation = compiled.generation
-        known = self._lengths.get((place._state, signature)) if generation == self._generation else None
-        if known is not None:
-            return known
-        state = place._state
-        result = rest_with_keys(compiled, place, keys)
-        if generation == compiled.generation == self._generation:
-            self._lengths[state, signature] = result
-            self._size += 256 + len(signature)
-        return result
+    def _sure(self, compiled: GrammarTables, n_keys: int, most: int) -> int:
+        """The longest completion by the rules that is sure with ``most`` tokens; or -1."""
+        low, high = -1, most
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.is_sure(compiled, middle, n_keys, most):
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
     def _count_at(self, cursor: Walk) -> int:
         """How many tokens the grammar allows at a cursor."""
         compiled = cursor.compiled
-        self._look(compiled)
+        if self._generation != compiled.generation:
+            self._generation, self._counts = compiled.generation, {}
         found = self._counts.get(cursor._state)
         if found is None:
             row = np.zeros((1, words_for(compiled.vocabulary.size)), np.int32)
@@ -395,6 +420,53 @@ class KeyCosts:
             if self._generation == compiled.generation:
                 self._counts[cursor._state] = found
         return found
+
+
+class _DearestMember:
+    """What a key that must differ, and the rest of its object, may cost more than the cheapest."""
+
+    def __init__(self, compiled: GrammarTables, quoted: QuoteTokens, *, is_scarce: bool) -> None:
+        self._lexemes = np.array(compiled.ir.distinct_keys)
+        self._quoted = quoted
+        self._is_scarce = is_scarce
+        # Of the key that is dearest to finish, and what follows such keys; for so many symbols as there were.
+        self._n_symbols, self._key, self._rest = -1, 0, 0
+
+    def most_more(self, compiled: GrammarTables, n_keys: int) -> int:
+        """How many tokens more it may cost, if there are ``n_keys`` keys."""
+        self._update(compiled)
+        if self._is_scarce:
+            # Where there are few ways to go on, each key may have to be longer than the one before.  Tokens that reach
+            # over the begin of the key or the end of the object have to be spelled otherwise.
+            joined = 2 * (self._quoted.longest - 1)
+            return min(self._rest + (n_keys + 1) * (self._key + 1) + joined, NEVER)
+        # Each byte with which many keys go on leaves a tenth of those that are there.  What follows one key may follow
+        # the other too, but tokens that reach over the begin of the key or its end have to be spelled otherwise.
+        key = self._key + _TO_END_ESCAPE + _TO_MANY_KEYS * len(str(n_keys))
+        return min(key + sum(self._quoted.longest_around_key), NEVER)
+
+    def _update(self, compiled: GrammarTables) -> None:
+        """Look at the symbols again if there are more than there were: rules may have been made since."""
+        tables, lexemes = compiled._tables, self._lexemes
+        n_symbols = tables.used(t.SYMBOLS)
+        if n_symbols == self._n_symbols:
+            return
+        symbols = tables.array(t.SYMBOLS)[:n_symbols]
+        rests = tables.array(t.REST_COSTS)[:n_symbols][np.isin(symbols, ~lexemes)]
+        worst = tables.array(t.EXPRESSION_COSTS)["worst"][tables.array(t.LEXEMES)["expression"][lexemes]]
+        worst = np.where((worst < 0) | (worst >= MISSING), _WORST_UNKNOWN, worst)
+        self._n_symbols = n_symbols
+        self._key, self._rest = int(worst.max(initial=0)), int(rests[rests < FAR].max(initial=0))
+
+
+def key_costs_of(compiled: GrammarTables) -> KeyCosts | None:
+    """What keys that must differ cost in a compiled grammar; None if it has no such keys."""
+    ir = compiled.ir
+    if not ir.distinct_keys:
+        return None
+    if not ir.needs_distinct_keys:
+        return NextKeyCosts(compiled)
+    return ScarceKeyCosts(compiled) if ir.has_scarce_keys() else ReservedKeyCosts(compiled)
 
 
 def _is_within_value(compiled: GrammarTables, place: Place, keys: ObjectKeys) -> bool:

@@ -23,7 +23,6 @@ from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
 from constrain.engine.conditions.budget.cost_tables import prepare
 from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
-from constrain.engine.conditions.budget.key_costs import KeyCosts
 from constrain.engine.conditions.budget.known_completions import (
     NO_COMPLETION,
     NoCompletionError,
@@ -34,15 +33,13 @@ from constrain.engine.conditions.budget.known_completions import (
 from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
 from constrain.engine.conditions.budget.token_costs import TokenCosts
 from constrain.engine.conditions.protocol import Walk
-from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_after, unique_keys_of
+from constrain.engine.conditions.unique_keys.unique_keys import keys_after, unique_keys_of
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.parser.companions import MARK_ENDED, NO_COMPANION, unpack
-from constrain.engine.parser.configurations import push_token
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller
-from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid, is_allowed
+from constrain.engine.vocabulary.bitmasks import Bitmask, allow, is_allowed
 from constrain.errors import ConstrainError
 
 # Trie nodes that a search for a shorter completion may look at: at the start of a text some 10 ms; for a token of a
@@ -115,12 +112,6 @@ def shortest_completion(cursor: Walk) -> list[int]:
     return tokens
 
 
-def _followed_keys(cursor: Walk) -> UniqueKeys | None:
-    """The unique keys of a cursor, where they are followed."""
-    keys = unique_keys_of(cursor)
-    return keys if keys is not None and keys.is_followed else None
-
-
 def _without_repeated_keys(cursor: Walk) -> list[int] | None:
     """A completion in which no key comes again, if that is not so for the known one.  The caller holds the lock."""
     keys = unique_keys_of(cursor)
@@ -175,39 +166,21 @@ class RuleBudget(Budget):
         if token == account.planned(steps):
             # Also where the completion that is known would do: what has been planned is allowed to its end.
             return account
-        compiled = cursor.compiled
-        count = tokens_from(compiled, behind)
+        count = tokens_from(cursor.compiled, behind)
         keys, key_costs = unique_keys_of(cursor), self._costs.key_costs
         if keys is None or key_costs is None:
-            found = [] if count <= most else self._search_small(compiled, behind, most)
+            found = [] if count <= most else self._search_small(cursor.compiled, behind, most)
         elif not keys.is_followed:
-            found = self._rest_behind_first_key(cursor, keys, key_costs, token, behind, count, most)
-        elif key_costs.is_sure(compiled, count, keys.n_keys(cursor), most):
+            found = None if count > most else key_costs.rest_behind_first_key(cursor, keys, token, count, most)
+        elif key_costs.is_sure(cursor.compiled, count, keys.n_keys(cursor), most):
             found = []
         else:
             account = self._planned(cursor, account)
             if token == account.planned(steps):
                 return account
-            found = key_costs.rest_behind(cursor, keys, token, count, most, self._more_by_plan(cursor, account))
+            more = self._more_by_plan(cursor, account)
+            found = None if count > most else key_costs.rest_behind(cursor, keys, token, count, most, more)
         return None if found is None else account.with_plan(steps + 1, found)
-
-    def _rest_behind_first_key(
-        self, cursor: Walk, keys: UniqueKeys, key_costs: KeyCosts, token: int, behind: Place, count: int, most: int
-    ) -> list[int] | None:
-        """What has to be planned behind a token where keys are not followed yet; None if it leaves too little.
-
-        The token may end the first key and lead to the next, which has to be another one.
-        """
-        if count > most:
-            return None
-        compiled = cursor.compiled
-        if token not in keys.to_next_key or key_costs.is_sure(compiled, count, 1, most):
-            return []
-        result = compiled.run_at(cursor, push_token, token, NO_COMPANION)
-        if result >= 0 and not unpack(result)[1] & MARK_ENDED:
-            return []
-        length, found = rest_with_keys(compiled, behind, keys.after(cursor, compiled.vocabulary.tokens[token]))
-        return None if length > most else found or []
 
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
         # Where keys must differ, the completion behind the bytes is spelled out: they may be any part of a text, at any
@@ -232,9 +205,11 @@ class RuleBudget(Budget):
 
     def _planned(self, cursor: Walk, account: Account) -> Account:
         """The account with a plan, if one is needed: where keys must not come again and no plan was made so far."""
-        steps, keys, key_costs = cursor._steps, _followed_keys(cursor), self._costs.key_costs
+        steps, keys, key_costs = cursor._steps, unique_keys_of(cursor), self._costs.key_costs
         plan = account.plan(steps)
-        if keys is None or key_costs is None or plan or tokens_from(cursor.compiled, cursor) == NEVER:
+        if keys is None or key_costs is None or not keys.is_followed or plan:
+            return account
+        if tokens_from(cursor.compiled, cursor) == NEVER:
             return account
         plan = key_costs.rest_at(cursor, keys)
         if plan is None and cursor.compiled.ir.needs_distinct_keys:
@@ -263,36 +238,24 @@ class RuleBudget(Budget):
             return account
         if not keys.is_followed:
             self._restrict_to(cursor, most, out, index)
-            self._leave_room_behind_first_key(cursor, keys, key_costs, most, out[index])
+            key_costs.restrict_first_key(cursor, keys, most, out[index])
             return account
         account = self._planned(cursor, account)
         more = self._more_by_plan(cursor, account)
         key_costs.restrict(cursor, keys, most, more, partial(self._restrict_to, cursor), out, index)
         return account
 
-    def _leave_room_behind_first_key(
-        self, cursor: Walk, keys: UniqueKeys, key_costs: KeyCosts, most: int, row: Any
-    ) -> None:
-        """Forbid the tokens to which :meth:`_rest_behind_first_key` objects."""
-        for token in keys.to_next_key:
-            if is_allowed(row, token):
-                behind = place_after(cursor.compiled, cursor, [token])
-                count = tokens_from(cursor.compiled, behind)
-                if self._rest_behind_first_key(cursor, keys, key_costs, token, behind, count, most) is None:
-                    forbid(row, token)
-
-    def _restrict_to(self, cursor: Walk, most: int, out: Bitmask, index: int) -> bool:
-        """Make a mask that of the tokens whose known completion takes ``most`` at most; False if that is any token."""
+    def _restrict_to(self, cursor: Walk, most: int, out: Bitmask, index: int) -> None:
+        """Make a mask that of the tokens whose known completion takes ``most`` at most."""
         compiled = cursor.compiled
         known = self._costs.of(compiled, cursor, most)
         if most >= known.highest and not known.open_nodes:
-            return False
+            return
         known.restrict(compiled.ctx, cursor._state, most, out, index)
         if known.open_nodes:
             self._costs.decide_open(compiled, cursor, known.open_nodes, most, out, index)
         if self._is_small:
             self._fill_by_search(cursor, most, out[index])
-        return True
 
     def _fill_by_search(self, cursor: Walk, most: int, row: Any) -> None:
         """Allow also the tokens after which a search finds a completion that fits."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from constrain.engine.conditions.budget.expression_costs import NEVER
-from constrain.engine.conditions.budget.key_costs import KeyCosts
+from constrain.engine.conditions.budget.key_costs import key_costs_of
 from constrain.engine.conditions.budget.known_completions import tokens_from
 from constrain.engine.conditions.budget.masks import (
     ALL,
@@ -111,7 +111,7 @@ class TokenCosts:
     """
 
     def __init__(self, compiled: GrammarTables) -> None:
-        self.key_costs = KeyCosts(compiled) if compiled.ir.distinct_keys else None
+        self.key_costs = key_costs_of(compiled)
         self._states: dict[int, StateCosts] = {}
         self.enough: dict[int, int] = {}
         self.generation = compiled.generation

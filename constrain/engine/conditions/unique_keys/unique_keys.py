@@ -64,11 +64,6 @@ class UniqueKeys:
         """Whether a key has ended that must not come again, or the text is followed for another reason."""
         return self._since is not None
 
-    @property
-    def to_next_key(self) -> list[int]:
-        """The tokens that may end the first key that must not come again and go on to where the next begins."""
-        return self._quotes.to_next_key
-
     def follow_from_start(self) -> None:
         """Follow all of the text, from now on for good."""
         if self._since != -1:
