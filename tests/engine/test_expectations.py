@@ -226,6 +226,14 @@ def test_keys_in_any_order():
     assert said[b'{"p5": 1, "zz": true, "xy": '] == "a string"
 
 
+def test_names_in_any_order_are_listed_as_in_the_schema():
+    schema = {"properties": {f"p{i}": {"type": "integer"} for i in range(4)}, "required": ["p2"], "type": "object"}
+    recognizer = COMPILER.compile(constrain.Grammar.from_json_schema(schema, property_order="any")).recognizer()
+    for byte in b'{"p1": 1,':
+        assert recognizer.try_push_byte(byte)
+    assert in_words(recognizer.expected(100), 20, limit=100) == 'a property name ("p0", "p2", "p3" or another one)'
+
+
 def bytes_taken(recognizer):
     taken = set()
     for byte in range(256):

@@ -34,12 +34,16 @@ from constrain.grammar.regular import EPSILON
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """All that may follow the opening brace."""
+    # Names come first, as in the schema: messages list them in this order.
+    names = _named_members(context, node) if context.any_order else []
+    if isinstance(names, Conflict):
+        return names
     if node.some or node.low is not None or node.high is not None:
         tails = _counting_tails(context, node)
     else:
         tails = _plain_tails(context, node)
     if context.any_order and not isinstance(tails, Conflict):
-        return _tails_in_any_order(context, node, tails)
+        return _tails_in_any_order(context, node, names, tails)
     return tails
 
 
@@ -482,11 +486,8 @@ def _counts_that_matter(context: Context, node: ObjectNode, classes: list[KeyCla
 # -- in any order --------------------------------------------------------------------------------
 
 
-def _tails_in_any_order(context: Context, node: ObjectNode, tails: list[Right]) -> list[Right] | Conflict:
+def _tails_in_any_order(context: Context, node: ObjectNode, names: list[_Member], tails: list[Right]) -> list[Right]:
     """The same members in every order; whether there are any at all does not depend on the order."""
-    names = _named_members(context, node)
-    if isinstance(names, Conflict):
-        return names
     others, _, keys = _other_members(context, node)
     if keys is None and (not names or (len(names) == 1 and not others)):
         return tails
