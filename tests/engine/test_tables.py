@@ -210,3 +210,19 @@ def test_memory_is_what_has_been_written_to() -> None:
     content = memory.get(LEXER_TRANSITIONS)
     assert np.array_equal(content[:10], np.arange(10))
     assert (content[10:] == 7).all()
+
+
+def test_a_map_that_moved_by_half_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What grows beside another table may fail, but for a map, whose values would be found under other keys then."""
+    tables = Tables(1 << 24)
+    tables.ctx[HEADER + 3 * DERIVATIVE_KEYS + 2] = tables.capacity(DERIVATIVE_KEYS)
+    install = Tables._install
+
+    def fail(self: Tables, slot: int, array: np.ndarray[Any, Any]) -> None:
+        if slot == DERIVATIVE_KEYS:
+            raise MemoryError
+        install(self, slot, array)
+
+    monkeypatch.setattr(Tables, "_install", fail)
+    with pytest.raises(MemoryError):
+        tables.reserve(EXPRESSIONS, tables.capacity(EXPRESSIONS) + 1)

@@ -604,7 +604,8 @@ class Tables:
             # What is hashed is full when half of it is in use.
             used = self._entries(sibling) * (2 if sibling in _HASHED else 1)
             if sibling != slot and 3 * used > 2 * self.capacity(sibling):
-                with contextlib.suppress(TablesFullError, MemoryError):  # it may never be too small
+                # It may never be too small.  But when memory ends, half of a map may have moved.
+                with contextlib.suppress(TablesFullError, *(() if sibling in t.MAPS else (MemoryError,))):
                     self._enlarge(sibling, 0)
 
     def _enlarge(self, slot: int, wanted: int) -> None:
