@@ -149,7 +149,11 @@ def _objects(node: n.ObjectNode, is_choice: IsChoice) -> list[n.Node]:
             out.append(n.ObjectNode(pointer, {name: negate(handle)}, {name: handle[0].pointer}))
     unnamed = without(Words(frozenset(node.properties)))
     if node.additional:
-        out.append(n.ObjectNode(pointer, {}, {}, some=(n.KeyRule(unnamed, negate(node.additional)),)))
+        other = negate(node.additional)
+        if other or node.properties:
+            out.append(n.ObjectNode(pointer, {}, {}, some=(n.KeyRule(unnamed, other),)))
+        else:
+            out.append(n.ObjectNode(pointer, {}, {}, low=n.Count(1, pointer)))
     for rule in node.rules:
         if rule.value and isinstance(rule.keys, Words) and len(rule.keys.values) == 1:
             # A pattern that matches just one name is a property.

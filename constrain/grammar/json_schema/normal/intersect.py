@@ -356,16 +356,20 @@ class _Frame(NamedTuple):
 
 def _frame(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> _Frame | n.Conflict:
     low, high = most(left.low, right.low), least(left.high, right.high)
-    conflict = count_conflict(low, high)
+    required = {**left.required, **right.required, **left.required} if right.required else left.required
+    conflict = _size_conflict(low, high, required)
     if conflict is not None:
         return conflict
-    required = {**left.required, **right.required, **left.required} if right.required else left.required
     bound = _required_members(left, right, required, probe)
-    if isinstance(bound, n.Conflict):
-        return bound
-    if high is not None and len(required) > high.value:
+    return bound if isinstance(bound, n.Conflict) else _Frame(low, high, required, bound)
+
+
+def _size_conflict(low: n.Count | None, high: n.Count | None, required: dict[str, str]) -> n.Conflict | None:
+    """Why no object has so many members."""
+    conflict = count_conflict(low, high)
+    if conflict is None and high is not None and len(required) > high.value:
         return n.Conflict(f"{len(required)} names are required, which contradicts {high}", high.pointer)
-    return _Frame(low, high, required, bound)
+    return conflict
 
 
 def _objects(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> n.Node | n.Conflict:
@@ -380,18 +384,29 @@ def _objects(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> n.Node | 
     low, high, required, bound = frame
     properties = _properties(left, right, bound)
     additional = conjunction(left.additional, right.additional)
-    some = _both_rules(left.some, right.some)
-    for rule in some:
-        conflict = _some_conflict(rule, properties, additional, probe)
-        if conflict is not None:
-            return conflict
+    some = []
+    some_rules = _both_rules(left.some, right.some)
+    for rule in some_rules:
+        demand = _demand(rule, properties, additional, left.pointer, probe)
+        if isinstance(demand, n.Conflict):
+            return demand
+        if isinstance(demand, n.KeyRule):
+            some.append(demand)
+        elif isinstance(demand, n.Count):
+            low = most(low, demand)
+        else:
+            properties[demand] = conjunction(properties[demand], rule.value)
+            required = {**required, demand: required.get(demand, left.pointer)}
+    conflict = _size_conflict(low, high, required) if some_rules else None
+    if conflict is not None:
+        return conflict
     return n.ObjectNode(
         left.pointer,
         properties,
         required,
         additional,
         _both_rules(left.rules, right.rules),
-        some,
+        tuple(some),
         low,
         high,
         left.seen + right.seen,
@@ -459,17 +474,30 @@ def _properties(left: n.ObjectNode, right: n.ObjectNode, bound: dict[str, Handle
     return properties
 
 
-def _some_conflict(
-    rule: n.KeyRule, properties: dict[str, Handle], additional: Handle, probe: Probe
-) -> n.Conflict | None:
-    """Why no member is as a rule says that there is one."""
+def _demand(
+    rule: n.KeyRule, properties: dict[str, Handle], additional: Handle, pointer: str, probe: Probe
+) -> n.KeyRule | n.Count | str | n.Conflict:
+    """What a rule comes to that says that there is such a member: in an object of named members often less.
+
+    The name of the only member that can be such a one; a least number of members, if all that there can be are such;
+    why there is none; or the rule itself.
+    """
     conflict = probe(conjunction(additional, rule.value))
     if conflict is None:
-        return None
+        return rule
+    possible, meeting = 0, []
     for name, handle in properties.items():
-        if is_text(name) and contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
-            return None
-    return n.Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
+        if not is_text(name):
+            continue
+        is_possible = probe(handle) is None
+        possible += is_possible
+        if is_possible and contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
+            meeting.append(name)
+    if not meeting:
+        return n.Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
+    if len(meeting) == 1:
+        return meeting[0]
+    return n.Count(1, pointer) if len(meeting) == possible and not rule.value else rule
 
 
 def _required_conflict(name: str, handle: Handle, required: dict[str, str], probe: Probe) -> n.Conflict | None:

@@ -17,9 +17,16 @@ from constrain.grammar.json_schema.normal.counted_items import NextItems
 from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
 from constrain.grammar.json_schema.normal.intersect import element, number_fits
 from constrain.grammar.json_schema.normal.key_classes import other_classes
+from constrain.grammar.json_schema.text_dependent.membership import Membership
 from constrain.grammar.json_schema.text_dependent.repeated_items import RepeatedItems
-from constrain.grammar.json_schema.text_dependent.unique_items import (
+from constrain.grammar.json_schema.text_dependent.scarce_items import (
     MAX_SCARCE,
+    MOST_PLACES,
+    ScarceItems,
+    scarce_values,
+)
+from constrain.grammar.json_schema.text_dependent.unique_items import (
+    ScarceUniqueItems,
     UniqueItems,
     can_be_different,
 )
@@ -154,9 +161,13 @@ def _counting_tails(context: Context, node: n.ArrayNode, unique: bool) -> list[R
                     seen.add(then)
                     todo.append(then)
     if not tails:
-        where = node.contains[0].pointer if node.contains else node.unique or node.pointer
-        return n.Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
+        return _unsatisfiable(node)
     return tails
+
+
+def _unsatisfiable(node: n.ArrayNode) -> n.Conflict:
+    where = node.contains[0].pointer if node.contains else node.unique or node.pointer
+    return n.Conflict(f"no array has all that is demanded together: {', '.join(_demands(node))}", where)
 
 
 def _demands(node: n.ArrayNode) -> list[str]:
@@ -183,42 +194,51 @@ def _unique_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Confli
     tails = _counting_tails(context, node, False) if node.contains else _plain_tails(context, node)
     if isinstance(tails, n.Conflict):
         return tails
-    low, high = n.size_range(node)
+    low = n.size_range(node)[0]
     if low > MAX_DIFFERENT:
         raise LimitError(f"{node.low} beside uniqueItems: it can be at most {MAX_DIFFERENT}", node.unique)
-    few = FewValues(context.normal, other_classes)
-    if node.prefix or node.contains:
-        if len(node.contains) > 1 and high is not None:
-            context.refuse("several contains beside uniqueItems and maxItems are not supported", node.unique)
-            return tails
-        handles = {element(node, index) for index in range(len(node.prefix) + 1)}
-        for each in node.contains:
-            handles |= {conjunction(handle, part) for handle in handles for part in (each.item, negate(each.item))}
-        if not node.contains:
-            # Values of a prefix that run out are looked after, those of further items are not.
-            handles = {node.items} if high is None or high > len(node.prefix) else set()
-            if len(node.prefix) > MAX_UNIQUE:
-                handles |= set(node.prefix)
-        enough = MAX_SCARCE if high is None else min(high, MAX_SCARCE)
-        for handle in handles:
-            if context.normal(handle).nodes and len(few.of(handle, enough)) < enough:
-                reason = "uniqueItems is not supported where items of few values stand beside prefixItems or contains"
-                context.refuse(reason, node.unique)
-                return tails
-    too_few = low > 0 and not node.prefix and len(few.of(node.items, low)) < low
-    if too_few or not can_be_different(node, few, 0, low, frozenset()):
-        assert node.low is not None
-        schemas = " and ".join(_schemas_of_items(node)) or "the items"
-        reason = f"there are not as many different values of {schemas} as {node.low} demands"
-        return n.Conflict(f"{reason} with uniqueItems (at {node.unique})", node.low.pointer)
     unsupported = _first_unsupported(context, node)
     if unsupported is not None:
         context.refuse(
             f"uniqueItems is not supported for items that have {unsupported[0]} (at {unsupported[1]})", node.unique
         )
         return tails
+    few = FewValues(context.normal, other_classes)
+    if _may_run_out(node, few):
+        ways = ScarceItems(node, few, Membership(context, few).has)
+        if ways.places > MOST_PLACES:
+            reason = (
+                "uniqueItems is not supported beside so many prefixItems or contains, of which some have few values"
+            )
+            context.refuse(reason, node.unique)
+            return tails
+        if not ways.ways(ways.start):
+            return [tail for tail in tails if len(tail) == 1] or _unsatisfiable(node)
+        items, empty = _unfolded(context, node, ScarceUniqueItems, tails)
+        return [*empty, (items,)]
+    too_few = low > 0 and not node.prefix and len(few.of(node.items, low)) < low
+    if too_few or not can_be_different(node, few, 0, low, frozenset()):
+        assert node.low is not None
+        schemas = " and ".join(_schemas_of_items(node)) or "the items"
+        reason = f"there are not as many different values of {schemas} as {node.low} demands"
+        return n.Conflict(f"{reason} with uniqueItems (at {node.unique})", node.low.pointer)
     items, empty = _unfolded(context, node, UniqueItems, tails)
     return [*empty, (items,)]
+
+
+def _may_run_out(node: n.ArrayNode, few: FewValues) -> bool:
+    """Whether it matters how many values are left of some kind of item, for the sake of others that must still come.
+
+    Without ``contains``, values of a short prefix are looked after otherwise (see ``can_be_different``).
+    """
+    if node.contains:
+        return bool(scarce_values(node, few))
+    high = n.size_range(node)[1]
+    later = [node.items] if node.prefix and (high is None or high > len(node.prefix)) else []
+    if len(node.prefix) > MAX_UNIQUE:
+        later += node.prefix
+    enough = MAX_SCARCE if high is None else min(high, MAX_SCARCE)
+    return any(0 < len(few.of(handle, enough)) < enough for handle in later)
 
 
 def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Conflict:
@@ -251,7 +271,7 @@ def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Con
 
 
 def _unfolded(
-    context: Context, node: n.ArrayNode, kind: type[UniqueItems | RepeatedItems], tails: list[Right]
+    context: Context, node: n.ArrayNode, kind: type[UniqueItems | ScarceUniqueItems | RepeatedItems], tails: list[Right]
 ) -> tuple[Symbol, list[Right]]:
     """A rule of all tails that have items, whose values are told apart; and the tails without any."""
     context.makes_lexemes = True

@@ -43,7 +43,7 @@ class DifferentValues:
         self.few = few
         self._unique = unique
         membership = Membership(written, few)
-        self.allows = membership.allows
+        self.allows, self.has = membership.allows, membership.has
         self.is_roomy = membership.is_roomy
         self._spare = SpareValues(self)
         self.letters = self._spare.letters

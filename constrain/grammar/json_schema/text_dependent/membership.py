@@ -45,7 +45,7 @@ class Membership:
                 return False
             if node.unique is not None and len(set(content)) < len(content):
                 return False
-            return all(self._allowed(element(node, index), item) for index, item in enumerate(content))
+            return all(self.has(element(node, index), item) for index, item in enumerate(content))
         assert isinstance(node, n.ObjectNode)
         members = dict(content)
         if not n.has_size_of(node, len(members)) or not members.keys() >= node.required.keys():
@@ -56,7 +56,7 @@ class Membership:
             handle = handles.get(name)
             if handle is None:
                 handle = next((handle for keys, handle in classes if contains(keys, name)), None)
-            if handle is None or not self._allowed(handle, member):
+            if handle is None or not self.has(handle, member):
                 return False
         return True
 
@@ -79,5 +79,6 @@ class Membership:
             )
         return False
 
-    def _allowed(self, handle: Handle, value: Instance) -> bool:
+    def has(self, handle: Handle, value: Instance) -> bool:
+        """Whether a value is one of a schema, and can be written again."""
         return any(self.allows(node, value) for node in self._written.normal(handle).nodes)

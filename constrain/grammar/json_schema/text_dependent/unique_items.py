@@ -24,11 +24,13 @@ from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, StringNo
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values
 from constrain.grammar.json_schema.text_dependent.membership import ROOM
+from constrain.grammar.json_schema.text_dependent.scarce_items import (
+    MAX_SCARCE,
+    ScarceAutomaton,
+    ScarceItems,
+)
 from constrain.grammar.json_schema.writing.context import Written
 from constrain.grammar.persistent import PersistentSet
-
-MAX_SCARCE = 64
-"""An item of a prefix with fewer values than this may find them used up by others."""
 
 
 def _is_string(node: Node) -> bool:
@@ -115,6 +117,17 @@ class UniqueItems(ItemsTemplate):
         return _Automaton(self, different_values(self.written, unfolding)), _Items(
             0, (0,) * len(self.node.contains), PersistentSet()
         )
+
+
+class ScarceUniqueItems(ItemsTemplate):
+    """The items of one array, all different, where some of them have few values (see :mod:`~.scarce_items`)."""
+
+    def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
+        """The automaton for a compiled grammar, and its first state."""
+        values = different_values(self.written, unfolding)
+        ways = ScarceItems(self.node, values.few, values.has)
+        automaton = ScarceAutomaton(ways, self.layout, values, self.node.unique)
+        return automaton, automaton.start
 
 
 def different_values(written: Written, unfolding: on_demand.UnfoldedAutomata) -> DifferentValues:
