@@ -204,17 +204,16 @@ def _unique_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Confli
         )
         return tails
     few = FewValues(context.normal, other_classes)
-    if _may_run_out(node, few):
-        ways = ScarceItems(node, few, Membership(context, few).has)
+    scarce = scarce_values(node, few) if _may_run_out(node, few) else []
+    if scarce:
+        ways = ScarceItems(node, scarce, few, Membership(context, few).has)
         if ways.places > MOST_PLACES:
-            reason = (
-                "uniqueItems is not supported beside so many prefixItems or contains, of which some have few values"
-            )
-            context.refuse(reason, node.unique)
+            beside = "contains" if node.contains else "prefixItems"
+            context.refuse(f"uniqueItems is not supported beside {beside} and so many items of few values", node.unique)
             return tails
         if not ways.ways(ways.start):
             return [tail for tail in tails if len(tail) == 1] or _unsatisfiable(node)
-        items, empty = _unfolded(context, node, ScarceUniqueItems, tails)
+        items, empty = _unfolded(context, ScarceUniqueItems(context, node, context.layout, scarce), tails)
         return [*empty, (items,)]
     too_few = low > 0 and not node.prefix and len(few.of(node.items, low)) < low
     if too_few or not can_be_different(node, few, 0, low, frozenset()):
@@ -222,17 +221,17 @@ def _unique_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Confli
         schemas = " and ".join(_schemas_of_items(node)) or "the items"
         reason = f"there are not as many different values of {schemas} as {node.low} demands"
         return n.Conflict(f"{reason} with uniqueItems (at {node.unique})", node.low.pointer)
-    items, empty = _unfolded(context, node, UniqueItems, tails)
+    items, empty = _unfolded(context, UniqueItems(context, node, context.layout), tails)
     return [*empty, (items,)]
 
 
 def _may_run_out(node: n.ArrayNode, few: FewValues) -> bool:
-    """Whether it matters how many values are left of some kind of item, for the sake of others that must still come.
+    """Whether it may matter how many values are left of some kind of item, for others that must still come.
 
     Without ``contains``, values of a short prefix are looked after otherwise (see ``can_be_different``).
     """
     if node.contains:
-        return bool(scarce_values(node, few))
+        return True
     high = n.size_range(node)[1]
     later = [node.items] if node.prefix and (high is None or high > len(node.prefix)) else []
     if len(node.prefix) > MAX_UNIQUE:
@@ -266,16 +265,16 @@ def _repeating_tails(context: Context, node: n.ArrayNode) -> list[Right] | n.Con
     if context.value(node.items) is None:
         who = f"an item that comes twice (since not {node.repeated})"
         return nothing(who, context.why_nothing(node.items))
-    items, _ = _unfolded(context, node, RepeatedItems, tails)
+    items, _ = _unfolded(context, RepeatedItems(context, node, context.layout), tails)
     return [(items,)]
 
 
 def _unfolded(
-    context: Context, node: n.ArrayNode, kind: type[UniqueItems | ScarceUniqueItems | RepeatedItems], tails: list[Right]
+    context: Context, template: UniqueItems | ScarceUniqueItems | RepeatedItems, tails: list[Right]
 ) -> tuple[Symbol, list[Right]]:
     """A rule of all tails that have items, whose values are told apart; and the tails without any."""
     context.makes_lexemes = True
-    items = context.unfolded(kind(context, node, context.layout), node.pointer)
+    items = context.unfolded(template, template.node.pointer)
     close = (context.builder.lexeme(context.layout.close_array, "']'"),)
     for tail in tails:
         if tail != close:

@@ -92,6 +92,8 @@ class ScarceItems:
     Parameters
     ----------
     node : ArrayNode
+    scarce : list of Instance
+        As of :func:`scarce_values`.
     few : FewValues
     allows : callable (Handle, Instance) -> bool
         Whether a schema has a value.
@@ -100,10 +102,10 @@ class ScarceItems:
     def __init__(
         self,
         node: ArrayNode,
+        scarce: list[Instance],
         few: FewValues,
         allows: Callable[[Handle, Instance], bool],
     ) -> None:
-        scarce = scarce_values(node, few)
         self._node = node
         self._low, self._high = size_range(node)
         self._enough = max([self._low, 1, len(node.prefix), *(each.start for each in node.contains)])

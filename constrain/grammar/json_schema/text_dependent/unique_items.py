@@ -122,10 +122,14 @@ class UniqueItems(ItemsTemplate):
 class ScarceUniqueItems(ItemsTemplate):
     """The items of one array, all different, where some of them have few values (see :mod:`~.scarce_items`)."""
 
+    def __init__(self, written: Written, node: ArrayNode, layout: Layout, scarce: list[Instance]) -> None:
+        super().__init__(written, node, layout)
+        self._scarce = scarce
+
     def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
         values = different_values(self.written, unfolding)
-        ways = ScarceItems(self.node, values.few, values.has)
+        ways = ScarceItems(self.node, self._scarce, values.few, values.has)
         automaton = ScarceAutomaton(ways, self.layout, values, self.node.unique)
         return automaton, automaton.start
 
