@@ -67,8 +67,8 @@ def find_kinds(
     others = []
     for dependency in dependencies:
         name, consequence = dependency
-        said = None if isinstance(consequence, dict) else _only_member(normal(consequence))
-        listed = None if said is None or said[0] == name else _listed(choice(said[1]))
+        said = None if isinstance(consequence, dict) else only_member(normal(consequence))
+        listed = None if said is None or said[0] == name else keys_of_values(choice(said[1]))
         if said is None or listed is None:
             others.append(dependency)
             continue
@@ -85,7 +85,7 @@ def find_kinds(
     return [kinds for kinds in groups.values() if kinds not in few], others
 
 
-def _listed(values: Normal | None) -> frozenset[object] | None:
+def keys_of_values(values: Normal | None) -> frozenset[object] | None:
     """Some values as keys; None if they are not listed, or if some of them may be written in some ways only."""
     if values is None:
         return None
@@ -94,7 +94,7 @@ def _listed(values: Normal | None) -> frozenset[object] | None:
     return listed_values(values, lambda node: None)
 
 
-def _only_member(consequence: Normal) -> tuple[str, Handle, bool] | None:
+def only_member(consequence: Normal) -> tuple[str, Handle, bool] | None:
     """The member that a schema speaks of, what it says of it, and whether it must be there; None if it says more."""
     nodes = [node for node in consequence.nodes if isinstance(node, ObjectNode)]
     if len(nodes) != 1 or len(nodes[0].properties) != 1:

@@ -19,6 +19,7 @@ from constrain.grammar.json_schema.document.document import Constant, Location
 from constrain.grammar.json_schema.document.places import Either, Handle, Negation, Never, Place, negate
 from constrain.grammar.json_schema.lexical.texts import NO_TEXTS, Text, some
 from constrain.grammar.json_schema.normal import algebra
+from constrain.grammar.json_schema.normal import switches as switching
 from constrain.grammar.json_schema.normal.assertions import Assertions
 from constrain.grammar.json_schema.normal.dependencies import Dependency, Kinds, alternatives, find_kinds
 from constrain.grammar.json_schema.normal.evaluated import demand_unevaluated
@@ -34,6 +35,7 @@ from constrain.grammar.json_schema.normal.nodes import (
     StringNode,
     text_of,
 )
+from constrain.grammar.json_schema.normal.switches import Switch
 from constrain.grammar.json_schema.normal.typed import COMBINATORS, typed_nodes
 from constrain.grammar.json_schema.normal.values import value_nodes
 from constrain.limits import spend
@@ -235,17 +237,48 @@ class Normalizer(algebra.Budget):
         if assertions.excluded is not None:
             result = self._minus(result, assertions.excluded, pointer)
         if assertions.condition is not None and (assertions.then or assertions.otherwise or self._tracking):
-            result = self._if(result, assertions.condition, assertions, location)
+            result = self._if(result, assertions.condition, assertions.then, assertions.otherwise, pointer)
         if assertions.dependencies:
             result = self._depend_on_all(result, assertions.dependencies, location)
         return result
 
     def _all_of(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
-        """What ``result`` and all branches allow; of many, halves first, so that none is copied for each other one."""
+        """What ``result`` and all branches allow."""
+        switches: list[Switch] = []
+        if len(branches) >= switching.FEWEST and not self._tracking:
+            switches, branches = switching.find_switches(branches, self.normal, self._few_values)
+        result = self._each_of(result, branches, pointer)
+        for switch in switches:
+            result = self._by_kind(result, switch, pointer)
+        return result
+
+    def _by_kind(self, result: Normal, switch: Switch, pointer: str) -> Normal:
+        """What conditions on one member leave."""
+        out: list[Node] = []
+        conflict = result.conflict
+        for node in result.nodes:
+            one = Normal((node,))
+            if not isinstance(node, ObjectNode):
+                for case in switch.cases:
+                    one = self._if(one, case.condition, case.then, case.otherwise, pointer)
+                out += one.nodes
+                conflict = conflict or one.conflict
+                continue
+            for kind, consequences in switching.kinds_of(node, switch, self.why_nothing, pointer):
+                both = algebra.intersect(one, Normal((kind,)), pointer, self)
+                for consequence in consequences:
+                    if both.nodes:
+                        both = algebra.intersect(both, self.normal(consequence), pointer, self)
+                out += both.nodes
+                conflict = conflict or both.conflict
+        return Normal(tuple(out), None if out else conflict)
+
+    def _each_of(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
+        """The same, one after the other; of many, halves first, so that none is copied for each other one."""
         if len(branches) > _MANY_BRANCHES:
             middle = len(branches) // 2
-            left = self._all_of(result, branches[:middle], pointer)
-            return algebra.intersect(left, self._all_of(ANY, branches[middle:], pointer), pointer, self)
+            left = self._each_of(result, branches[:middle], pointer)
+            return algebra.intersect(left, self._each_of(ANY, branches[middle:], pointer), pointer, self)
         for branch in branches:
             result = self._inside(result, branch, pointer, self._tracking)
         return result
@@ -446,12 +479,11 @@ class Normalizer(algebra.Budget):
         allowed = self._untracked(handle) if inside is None else inside
         return algebra.subtract(result, allowed, outside, pointer, handle[0].pointer, self)
 
-    def _if(self, result: Normal, condition: Handle, assertions: Assertions, location: Location) -> Normal:
-        pointer = location.pointer
+    def _if(self, result: Normal, condition: Handle, then: Handle, otherwise: Handle, pointer: str) -> Normal:
         holds = algebra.intersect(result, self.normal(condition), pointer, self)
         fails = self._minus(result, condition, pointer)
-        holds = algebra.intersect(holds, self.normal(assertions.then), pointer, self)
-        fails = algebra.intersect(fails, self.normal(assertions.otherwise), pointer, self)
+        holds = algebra.intersect(holds, self.normal(then), pointer, self)
+        fails = algebra.intersect(fails, self.normal(otherwise), pointer, self)
         return algebra.merge([holds, fails], "if", pointer)
 
     def _depend_on_all(self, result: Normal, dependencies: tuple[Dependency, ...], location: Location) -> Normal:

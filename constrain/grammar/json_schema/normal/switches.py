@@ -1,0 +1,128 @@
+"""Conditions on one member: what a schema says of each kind of object, told apart by the value of that member.
+
+``{"allOf": [{"if": {"properties": {"type": {"const": "circle"}}}, "then": ...}, {"if": ...}, ...]}`` is a choice for
+each ``if``, of which no two can hold at once.  One after the other, each would be compared with all kinds so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from constrain.grammar.json_schema.document.document import Location
+from constrain.grammar.json_schema.document.places import Handle, Never, conjunction, negate
+from constrain.grammar.json_schema.normal.dependencies import keys_of_values, only_member
+from constrain.grammar.json_schema.normal.intersect import Probe, member
+from constrain.grammar.json_schema.normal.keywords import read
+from constrain.grammar.json_schema.normal.nodes import Normal, ObjectNode
+from constrain.limits import spend
+
+FEWEST = 3
+"""Fewer conditions are worked out one after the other."""
+
+_OF_CONDITIONS = {"condition", "then", "otherwise"}
+
+
+class Case(NamedTuple):
+    """One condition."""
+
+    condition: Handle
+    values: Handle
+    """What the member must be for it to hold."""
+    listed: frozenset[object]
+    """The same as keys."""
+    is_required: bool
+    """Whether the member must be there for it to hold."""
+    then: Handle
+    otherwise: Handle
+
+
+class Switch(NamedTuple):
+    """Conditions on the values of one member."""
+
+    name: str
+    cases: list[Case]
+
+
+def find_switches(
+    branches: Sequence[Handle], normal: Callable[[Handle], Normal], choice: Callable[[Handle], Normal | None]
+) -> tuple[list[Switch], list[Handle]]:
+    """The conditions among the branches of an ``allOf``, together where they are on one member; and the other branches.
+
+    Parameters
+    ----------
+    branches : sequence of Handle
+    normal : callable
+        The normal form of a schema.
+    choice : callable
+        The same if the schema allows but a few scalar values; None if not, or if that is not clear yet.
+    """
+    switches: dict[str, list[tuple[Handle, Case]]] = {}
+    others = []
+    for branch in branches:
+        found = _case(branch, normal, choice)
+        if found is None:
+            others.append(branch)
+        else:
+            switches.setdefault(found[0], []).append((branch, found[1]))
+    for cases in switches.values():
+        if len(cases) < FEWEST:
+            others += [branch for branch, _ in cases]
+    many = {name: [case for _, case in cases] for name, cases in switches.items() if len(cases) >= FEWEST}
+    return [Switch(name, cases) for name, cases in many.items()], others
+
+
+def _case(
+    branch: Handle, normal: Callable[[Handle], Normal], choice: Callable[[Handle], Normal | None]
+) -> tuple[str, Case] | None:
+    """The member that a branch has a condition on, and the condition, if it is no more than that."""
+    place = branch[0] if len(branch) == 1 else None
+    if type(place) is not Location or not isinstance(place.schema, dict) or "if" not in place.schema:
+        return None
+    assertions = read(place)
+    if assertions.condition is None or not vars(assertions).keys() <= _OF_CONDITIONS:
+        return None
+    said = only_member(normal(assertions.condition))
+    if said is None:
+        return None
+    name, values, is_required = said
+    keys = keys_of_values(choice(values))
+    if keys is None:
+        return None
+    return name, Case(assertions.condition, values, keys, is_required, assertions.then, assertions.otherwise)
+
+
+def kinds_of(node: ObjectNode, switch: Switch, probe: Probe, pointer: str) -> Iterator[tuple[ObjectNode, list[Handle]]]:
+    """The kinds of objects that a node may be, each with what the conditions say of it.
+
+    Parameters
+    ----------
+    node : ObjectNode
+    switch : Switch
+    probe : callable
+        Says why a handle is empty.
+    pointer : str
+        Where the conditions are.
+    """
+    name, cases = switch
+    own = member(node, name)
+    classes: dict[tuple[bool, ...], set[object]] = {}
+    for value in frozenset[object]().union(*(case.listed for case in cases)):
+        spend(len(cases))
+        classes.setdefault(tuple(value in case.listed for case in cases), set()).add(value)
+    # In the order of the conditions, and last all other values: which come first must not depend on hashes.
+    for holds in [*sorted(classes, reverse=True), (False,) * len(cases)]:
+        # Often these are the values of one condition.
+        values = classes.get(holds, set())
+        kind = next((case.values for case in cases if case.listed == values), None)
+        if kind is None:
+            kind = ()
+            for case, does in zip(cases, holds, strict=True):
+                kind = conjunction(kind, case.values if does else negate(case.values))
+        if probe(conjunction(own, kind)) is None:
+            consequences = [case.then if does else case.otherwise for case, does in zip(cases, holds, strict=True)]
+            yield ObjectNode(pointer, {name: kind}, {name: pointer}), list(filter(None, consequences))
+    if name not in node.required:
+        never = Never(pointer, f"property {name!r} is left out").handle
+        consequences = [case.otherwise if case.is_required else case.then for case in cases]
+        yield ObjectNode(pointer, {name: never}, {}), list(filter(None, consequences))
