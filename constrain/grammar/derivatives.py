@@ -68,6 +68,22 @@ def example(language: r.Regular) -> bytes | None:
     return None
 
 
+def fixed_end(language: r.Regular) -> bytes:
+    """What all strings of a language end with, as far as that is plain to see."""
+    if isinstance(language, r.Literal):
+        return language.data
+    if isinstance(language, r.Concat):
+        end = b""
+        for part in reversed(language.parts):
+            end = fixed_end(part) + end
+            if not isinstance(part, r.Literal):
+                break
+        return end
+    if isinstance(language, r.Repeat) and language.low:
+        return fixed_end(language.item)
+    return b""
+
+
 def _is_known(word: bytes | None) -> TypeGuard[bytes]:
     return word is not None
 

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import regulars
 
-from constrain.grammar.derivatives import Automaton, byte_classes
-from constrain.grammar.json_schema.lexical.texts import Length, Pattern, Text, every, plain, some, without
+from constrain.grammar.derivatives import Automaton, byte_classes, fixed_end
+from constrain.grammar.json_schema.lexical.texts import (
+    Length,
+    Pattern,
+    Text,
+    every,
+    is_surely_empty,
+    plain,
+    some,
+    without,
+)
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.word_search import find_words
 from constrain.grammar.regex import regex_language
-from constrain.grammar.regular import intersect
+from constrain.grammar.regular import Literal, Regular, concat, intersect
 
 # Of five patterns just the second: 7 s by all short strings one after the other.
 HARD = every(
@@ -98,3 +110,26 @@ def test_a_language_is_empty_if_no_state_is_an_end() -> None:
     automaton = Automaton(intersect(regex_language("(aa)+b"), regex_language("a(aa)*b")))
     assert automaton.is_empty(1000) is True
     assert automaton.is_empty(5) is None
+
+
+@given(regulars(), st.binary())
+def test_what_all_strings_end_with(language: Regular, more: bytes) -> None:
+    end = fixed_end(language)
+    words = Automaton(language).first_words(20, 2000) or []
+    assert all(word.endswith(end) for word in words)
+    assert fixed_end(concat(language, Literal(more))).endswith(more) or not words
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "do"),
+    [
+        ("^(.*)artifacts$", "^(.*)cache$", True),
+        ("^(.*)cache$", "^(.*)file$", True),
+        ("^(.*)background_script$", "^(.*)script$", False),
+        ("^(.*)(ab)+$", "^(.*)cb$", True),
+        ("^(.*)(ab)*$", "^(.*)cb$", False),
+        ("ab$", "b$", False),
+    ],
+)
+def test_patterns_with_different_ends_exclude_each_other(left: str, right: str, do: bool) -> None:
+    assert is_surely_empty(every(Pattern(left), Pattern(right))) == do

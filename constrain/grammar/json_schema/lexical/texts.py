@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import combinations, permutations
 
 from constrain.grammar import utf8
-from constrain.grammar.derivatives import Automaton, example
+from constrain.grammar.derivatives import Automaton, example, fixed_end
 from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.json_schema.lexical.formats.patterns import format_language
 from constrain.grammar.json_schema.lexical.formats.relations import exclude_each_other, is_part
@@ -445,6 +445,9 @@ def _is_part_of_one(text: Text, others: dict[Text, None]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _exclude_each_other(left: Text, right: Text) -> bool:
+    ends = fixed_end(plain(left)), fixed_end(plain(right))
+    if not (ends[0].endswith(ends[1]) or ends[1].endswith(ends[0])):
+        return True
     # Two patterns that may match anywhere are both found in a string of one and a string of the other.
     one, other = example(plain(left)), example(plain(right))
     if one is not None and other is not None:

@@ -485,19 +485,21 @@ def _demand(
     conflict = probe(conjunction(additional, rule.value))
     if conflict is None:
         return rule
-    possible, meeting = 0, []
+    meeting: list[str] = []
+    # Whether all members that there can be are such.
+    are_all = not rule.value
     for name, handle in properties.items():
         if not is_text(name):
             continue
-        is_possible = probe(handle) is None
-        possible += is_possible
-        if is_possible and contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
+        if contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
             meeting.append(name)
+        elif are_all and probe(handle) is None:
+            are_all = False
+        if len(meeting) > 1 and not are_all:
+            return rule
     if not meeting:
         return n.Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
-    if len(meeting) == 1:
-        return meeting[0]
-    return n.Count(1, pointer) if len(meeting) == possible and not rule.value else rule
+    return meeting[0] if len(meeting) == 1 else n.Count(1, pointer)
 
 
 def _required_conflict(name: str, handle: Handle, required: dict[str, str], probe: Probe) -> n.Conflict | None:
