@@ -23,6 +23,7 @@ from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
 from constrain.engine.conditions.budget.cost_tables import prepare
 from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
+from constrain.engine.conditions.budget.key_costs import TokensLeft
 from constrain.engine.conditions.budget.known_completions import (
     NO_COMPLETION,
     NoCompletionError,
@@ -171,15 +172,16 @@ class RuleBudget(Budget):
         if keys is None or key_costs is None:
             found = [] if count <= most else self._search_small(cursor.compiled, behind, most)
         elif not keys.is_followed:
-            found = None if count > most else key_costs.rest_behind_first_key(cursor, keys, token, count, most)
+            left = TokensLeft(cursor, keys, most)
+            found = None if count > most else key_costs.rest_behind_first_key(left, token, count)
         elif key_costs.is_sure(cursor.compiled, count, keys.n_keys(cursor), most):
             found = []
         else:
             account = self._planned(cursor, account)
             if token == account.planned(steps):
                 return account
-            more = self._more_by_plan(cursor, account)
-            found = None if count > most else key_costs.rest_behind(cursor, keys, token, count, most, more)
+            left = TokensLeft(cursor, keys, most, self._more_by_plan(cursor, account))
+            found = None if count > most else key_costs.rest_behind(left, token, count)
         return None if found is None else account.with_plan(steps + 1, found)
 
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
@@ -238,11 +240,11 @@ class RuleBudget(Budget):
             return account
         if not keys.is_followed:
             self._restrict_to(cursor, most, out, index)
-            key_costs.restrict_first_key(cursor, keys, most, out[index])
+            key_costs.restrict_first_key(TokensLeft(cursor, keys, most), out[index])
             return account
         account = self._planned(cursor, account)
-        more = self._more_by_plan(cursor, account)
-        key_costs.restrict(cursor, keys, most, more, partial(self._restrict_to, cursor), out, index)
+        left = TokensLeft(cursor, keys, most, self._more_by_plan(cursor, account))
+        key_costs.restrict(left, partial(self._restrict_to, cursor), out, index)
         return account
 
     def _restrict_to(self, cursor: Walk, most: int, out: Bitmask, index: int) -> None:
