@@ -11,7 +11,7 @@ from __future__ import annotations
 import string
 from heapq import heappop, heappush
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -126,16 +126,19 @@ def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys, steps: _Ke
     The one is found that costs least with the completion behind it, as long as no state gets another number.
     """
     order = count()
-    # The cost, and how it is put together; whether no key that is there begins so; the bytes; and where that is, or the
-    # place and the keys before the last byte.
-    todo: list[tuple[int, int, int, bool, bytes, Place, ObjectKeys]] = [(0, next(order), 0, False, b"", place, keys)]
+    start: _At = compiled.generation, place._state, place._parent
+    # The cost, and how it is put together; whether no key that is there begins so; the bytes, and where they lead to;
+    # and the keys before the last of them.
+    todo: list[tuple[int, int, int, bool, bytes, _At, ObjectKeys]] = [(0, next(order), 0, False, b"", start, keys)]
     seen: set[tuple[int, int, bytes]] = set()
     while todo:
-        _, _, before, is_new, text, here, known = heappop(todo)
+        _, _, before, is_new, text, at, known = heappop(todo)
         if is_new:
             return text
         if text:
             known = _with(known, text[-1:])
+        is_stale = at[0] != compiled.generation
+        here = place_behind(compiled, place, text) if is_stale else Traveller(compiled, at[1], at[2])
         been = compiled.generation, here._state, known.key_under_way()
         if been in seen:
             continue
@@ -144,12 +147,13 @@ def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys, steps: _Ke
         taken = known.bytes_taken()
         done: set[int] = set()
         for byte, price, behind, there in steps.of(here):
+            then = there[1]
             is_free = taken is not None and byte not in taken
             if is_free:
                 # Of those that lead to the same state one is enough.
-                if there._state in done:
+                if then in done:
                     continue
-                done.add(there._state)
+                done.add(then)
             elif taken is not None and byte == _QUOTE:
                 if _with(known, b'"').status == REPEATED_KEY:
                     continue
@@ -173,12 +177,18 @@ def find_next_bytes(ctx, state, out):
     return int64(0)
 
 
+_At = tuple[int, int, Any]
+"""Where a place was in a generation: the generation, its state and its link.
+
+Whoever has many does not keep places, each of which takes time whenever states get other numbers.
+"""
+
 _MOST_STATES = 256
 """Of so many states :class:`_KeySteps` keeps what follows, some 30 KB each."""
 
 
 class _KeySteps:
-    """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, the place behind it).
+    """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, where it leads to).
 
     It is kept with the compiled grammar, since most texts that are finished need the same.
     """
@@ -189,9 +199,9 @@ class _KeySteps:
         costs: list[int] = compiled._tables.get(BYTE_COSTS)["cost"].tolist()
         self._bytes = [(byte, costs[byte]) for byte in sorted(_CHARACTERS, key=costs.__getitem__)]
         self._generation = compiled.generation
-        self._known: dict[int, list[tuple[int, int, int, Traveller]]] = {}
+        self._known: dict[int, list[tuple[int, int, int, _At]]] = {}
 
-    def of(self, place: Place) -> list[tuple[int, int, int, Traveller]]:
+    def of(self, place: Place) -> list[tuple[int, int, int, _At]]:
         """Those at a place."""
         compiled = self._compiled
         if compiled.generation != self._generation or len(self._known) > _MOST_STATES:
@@ -201,14 +211,16 @@ class _KeySteps:
             possible = np.empty(256, np.uint8)
             compiled.run_at(place, find_next_bytes, possible)
             of_class: dict[int, tuple[int, Traveller]] = {}
-            known = []
-            for byte, cost in self._bytes:
-                if not possible[byte]:
-                    continue
-                which = self._class_of[byte]
+            usable = [(byte, cost, self._class_of[byte]) for byte, cost in self._bytes if possible[byte]]
+            for byte, _, which in usable:
                 if which not in of_class:
                     there = place_behind(compiled, place, bytes((byte,)))
                     of_class[which] = tokens_from(compiled, there), there
-                known.append((byte, cost, *of_class[which]))
-            self._known[place._state] = known
+            at = {
+                which: (behind, (compiled.generation, there._state, there._parent))
+                for which, (behind, there) in of_class.items()
+            }
+            known = [(byte, cost, *at[which]) for byte, cost, which in usable]
+            if self._generation == compiled.generation:
+                self._known[place._state] = known
         return known
