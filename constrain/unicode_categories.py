@@ -13,6 +13,7 @@ from __future__ import annotations
 import zlib
 from base64 import b85decode
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +97,16 @@ def unpack_runs(text: str, count: int) -> npt.NDArray[np.uint8]:
     place = np.arange(len(packed)) - np.repeat(first, np.diff(np.append(first, len(packed))))
     lengths = np.add.reduceat((packed & 0x7F).astype(np.int64) << (7 * place), first)
     return np.repeat(values, lengths)
+
+
+def spans_by_value(table: npt.NDArray[Any]) -> dict[int, tuple[tuple[int, int], ...]]:
+    """The ranges of code points of each value in a table with one for every code point, both ends included."""
+    ends = np.append(np.flatnonzero(table[:-1] != table[1:]), len(table) - 1)
+    firsts = np.append(0, ends[:-1] + 1)
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for first, last, value in zip(firsts.tolist(), ends.tolist(), table[firsts].tolist(), strict=True):
+        spans.setdefault(value, []).append((first, last))
+    return {value: tuple(found) for value, found in spans.items()}
 
 
 def members_of_ranges(ranges: tuple[tuple[int, int], ...]) -> npt.NDArray[np.bool_]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 
 import tokenizers
-from tokenizer_texts import CORPUS, PIECES
+from tokenizer_texts import CORPUS, PIECES, TRAINING_TEXT
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
-DOCUMENT = (Path(__file__).resolve().parents[1] / "docs" / "how-it-works.md").read_text()
-LINES = [*CORPUS.splitlines(), *DOCUMENT.splitlines(), " ".join(PIECES)] * 2
+LINES = [*CORPUS.splitlines(), *TRAINING_TEXT.splitlines(), " ".join(PIECES)] * 2
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 MARK = "\u2581"
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-import zlib
-from base64 import b85encode
 from pathlib import Path
+
+import numpy as np
+from packing import packed_runs
 
 # RFC 5892, section 2.6: what is decided by hand.
 VALID = {0x00DF, 0x03C2, 0x06FD, 0x06FE, 0x0F0B, 0x3007}
@@ -60,9 +61,8 @@ def values(path: str, column: int, names: dict[str, int]) -> dict[int, int]:
 def main(shaping: str, scripts: str) -> None:
     joining, script = values(shaping, 2, JOINING), values(scripts, 1, SCRIPTS)
     kinds: dict[tuple[int, ...], int] = {}
-    runs: list[list[int]] = []
+    table = np.zeros(0x110000, np.uint8)
     for point in range(0x80, 0x110000):
-        kind = 0
         if not 0xD800 <= point <= 0xDFFF and is_member(point):
             character = chr(point)
             category = unicodedata.category(character)
@@ -75,19 +75,8 @@ def main(shaping: str, scripts: str) -> None:
                 int(category.startswith("M")),
                 int(unicodedata.combining(character) == 9),
             )
-            kind = kinds.setdefault(traits, len(kinds) + 1)
-        if runs and runs[-1][0] == kind:
-            runs[-1][1] += 1
-        else:
-            runs.append([kind, 1])
-    packed = bytearray()
-    for kind, length in runs:
-        packed.append(kind)
-        while length > 0x7F:
-            packed.append(length & 0x7F | 0x80)
-            length >>= 7
-        packed.append(length)
-    text = b85encode(zlib.compress(bytes(packed), 9)).decode()
+            table[point] = kinds.setdefault(traits, len(kinds) + 1)
+    n_runs, packed = packed_runs(table)
     print(f'''"""What code points a label of an internationalized name may hold, and what is known of each.
 
 From the Unicode Character Database, version {unicodedata.unidata_version}, by ``tools/idna_table.py``.
@@ -99,14 +88,12 @@ TRAITS = (
     # whether it is a mark; whether it is a virama.''')
     for traits in kinds:
         print(f"    {traits},")
-    print(''')
-"""Of each kind of code point, from 1; kind 0 is what no label may hold."""
+    print(f''')
+"""Of each kind of code point, from 1; kind 0 is what no label may hold, and ASCII."""
 
-PACKED = (''')
-    for start in range(0, len(text), 110):
-        print(f'    "{text[start : start + 110]}"')
-    print(''')
-"""Base 85 of zlib of runs from U+0080 on: a kind and a length (7 bits a byte, lowest first; high bit: more)."""''')
+RUNS = {n_runs}
+PACKED = {packed}
+"""The kind of every code point, in runs as in :mod:`constrain.unicode_categories`."""''')
 
 
 if __name__ == "__main__":

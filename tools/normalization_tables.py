@@ -10,19 +10,18 @@ from their numbers and are left out.
 from __future__ import annotations
 
 import sys
-import zlib
-from base64 import b85encode
 from collections.abc import Callable
 from itertools import groupby
 from unicodedata import combining
 
+from packing import packed
 from tokenizers import normalizers
 
 NFC, NFD, NFKD = (form().normalize_str for form in (normalizers.NFC, normalizers.NFD, normalizers.NFKD))
 HANGUL = range(0xAC00, 0xAC00 + 11172)
 POINTS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000 and code not in HANGUL]
 
-HEAD = '''"""The data of :mod:`~constrain.tokenizers.normalizing.normal_forms`; written by normalization_tables.py.
+HEAD = '''"""The data of :mod:`constrain.tokenizers.normalizing.normal_forms`, by ``tools/normalization_tables.py``.
 
 Base 85 of zlib of two texts in UTF-8, each of items with U+0000 behind every one:
 
@@ -72,10 +71,9 @@ def decompositions() -> list[str]:
     return items
 
 
-def packed(name: str, items: list[str]) -> str:
-    text = b85encode(zlib.compress("".join(f"{item}\0" for item in items).encode(), 9)).decode()
-    lines = "\n".join(f'    "{text[i : i + 112]}"' for i in range(0, len(text), 112))
-    return f"\n{name} = (\n{lines}\n)\n"
+def table(name: str, items: list[str]) -> str:
+    data = "".join(f"{item}\0" for item in items).encode()
+    return f"\n{name} = {packed(data)}\n"
 
 
 def main() -> None:
@@ -86,7 +84,7 @@ def main() -> None:
         for number, group in groupby(classes, key=lambda item: item[0])
         if number
     ]
-    sys.stdout.write(HEAD + packed("DECOMPOSITIONS", decompositions()) + packed("CLASSES", groups))
+    sys.stdout.write(HEAD + table("DECOMPOSITIONS", decompositions()) + table("CLASSES", groups))
 
 
 main()

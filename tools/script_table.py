@@ -7,12 +7,11 @@ The package ``regex`` is asked.  What it has of a newer Unicode than :mod:`const
 
 from __future__ import annotations
 
-import zlib
-from base64 import b85encode
 from pathlib import Path
 
 import numpy as np
 import regex
+from packing import literal, packed_runs
 
 from constrain.unicode_categories import CATEGORIES, category_table
 
@@ -40,25 +39,11 @@ def main() -> None:
         if first != "unknown" and members.any():
             table[members] = len(kept)
             kept.append(" ".join(names))
-    ends = np.append(np.flatnonzero(np.diff(table)) + 1, len(table))
-    lengths = np.diff(np.concatenate(([0], ends)))
-    packed = bytearray(table[ends - 1].tobytes())
-    for left in map(int, lengths):
-        while left >= 0x80:
-            packed.append(left & 0x7F | 0x80)
-            left >>= 7
-        packed.append(left)
-    names, text = ",".join(kept), b85encode(zlib.compress(bytes(packed), 9)).decode()
+    n_runs, packed = packed_runs(table)
     head, _, rest = MODULE.read_text().partition("_NAMES = ")
     tail = rest[rest.index("\n\n\nSCRIPTS") :]
-    table_text = f"_NAMES = {cut(names)}\n\n_RUNS = {len(ends)}\n_PACKED = {cut(text)}"
+    table_text = f"_NAMES = {literal(','.join(kept))}\n\n_RUNS = {n_runs}\n_PACKED = {packed}"
     MODULE.write_text(head + table_text + tail)
-
-
-def cut(text: str) -> str:
-    """A text as a string in lines of 112 characters."""
-    lines = (text[at : at + 112] for at in range(0, len(text), 112))
-    return "(\n" + "".join(f'    "{line}"\n' for line in lines) + ")"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from constrain.engine.grammar_tables import MASK_SLOTS, GrammarTables
@@ -64,8 +65,24 @@ def publish_new(compiled: GrammarTables) -> None:
 
 def _add_open_tokens(compiled: GrammarTables, place: Place, nodes: list[int], out: Bitmask, index: int) -> None:
     """Add the tokens to a mask that depend on the text: those at or below some trie nodes."""
+    trie, todo = compiled.vocabulary.trie, sorted(nodes)
+    for node, ahead in places_at(compiled, place, todo):
+        if ahead._state == 0:
+            continue
+        for token in trie.same_as(int(trie.token[node])):
+            allow(out[index], token)
+        if trie.size[node] > 1:
+            compiled.run_at(ahead, masks.add_below, node, out, index)
+            for further in compiled._tables.get(OPEN_NODES).tolist():
+                heappush(todo, further)
+
+
+def places_at(compiled: GrammarTables, place: Place, todo: list[int]) -> Iterator[tuple[int, Place]]:
+    """The trie nodes of a heap, each with the place that it leads to.
+
+    Further ones, below those that came, may be added meanwhile.
+    """
     vocabulary, trie = compiled.vocabulary, compiled.vocabulary.trie
-    todo = sorted(nodes)
     last = -1
     # The nodes on the way to the present one, which come before it: where each one's subtree ends, how many bytes lead
     # to it, and the place behind them.  So no byte is read twice, however many nodes of a long run of blanks are open.
@@ -79,21 +96,10 @@ def _add_open_tokens(compiled: GrammarTables, place: Place, nodes: list[int], ou
         while way and way[-1][0] <= node:
             way.pop()
         done, before = way[-1][1:] if way else (0, place)
-        here = leaf = int(trie.token[node])
         place_of_leaf = node
-        while leaf < 0:
+        while trie.token[place_of_leaf] < 0:
             place_of_leaf += 1
-            leaf = int(trie.token[place_of_leaf])
         count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
-        ahead = place_behind(compiled, before, vocabulary.tokens[leaf][done:count])
-        size = int(trie.size[node])
-        way.append((node + size, count, ahead))
-        if ahead._state == 0:
-            continue
-        while here >= 0:
-            allow(out[index], here)
-            here = int(trie.same[here]) if len(trie.same) else -1
-        if size > 1:
-            compiled.run_at(ahead, masks.add_below, node, out, index)
-            for further in compiled._tables.get(OPEN_NODES).tolist():
-                heappush(todo, further)
+        ahead = place_behind(compiled, before, vocabulary.tokens[int(trie.token[place_of_leaf])][done:count])
+        way.append((node + int(trie.size[node]), count, ahead))
+        yield node, ahead

@@ -21,6 +21,7 @@ from constrain.engine.conditions.budget.stack_budget import StackBudget
 from constrain.engine.conditions.first_region import FirstRegionBudget, tokens_for_region
 from constrain.engine.conditions.limited_rules.gates import Gates
 from constrain.engine.conditions.limited_rules.limited_rules import LimitedRules
+from constrain.engine.conditions.protocol import condition_of
 from constrain.engine.conditions.stop_tokens import StopTokens
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys
 from constrain.engine.cursor import Cursor, Saved
@@ -530,7 +531,7 @@ class Matcher(Cursor):
 
     def _certain(self, data: bytes) -> tuple[bytes, bool]:
         """As :meth:`LimitedRules.certain`; all is certain where there are none."""
-        limits = next((each for each in self._conditions if isinstance(each, LimitedRules)), None)
+        limits = condition_of(self, LimitedRules)
         return (data, True) if limits is None or not data else transact(self, limits.certain, self, data)
 
     def _ahead(self, forced: bytes) -> Matcher | None:

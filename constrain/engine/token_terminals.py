@@ -8,9 +8,10 @@ from difflib import get_close_matches
 
 from constrain.engine.vocabulary.token_spellings import SpelledVocabulary, spelled_vocabulary
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
+from constrain.grammar.derivatives import bytes_in
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.regular import Regular
-from constrain.grammar.tokens import GATE, MARK, TokenSet, may_hold, replace_token_sets, spell_any, token_sets
+from constrain.grammar.tokens import GATE, MARK, TokenSet, replace_token_sets, spell_any, token_sets
 
 # How many names a message lists.
 _NAMES_LISTED = 8
@@ -46,10 +47,10 @@ def settle_tokens(ir: GrammarIR, vocabulary: Vocabulary) -> tuple[GrammarIR, Voc
         names[index] = names[index] or " or ".join(map(str, token_sets(lexemes[index])))
         lexemes[index] = replace_token_sets(lexemes[index], spelled)
     has_gates = any(limit.least > 1 for limit in ir.token_limits)
+    known: dict[int, int] = {}
     for byte in (MARK, GATE) if has_gates else (MARK,):
-        known: dict[int, bool] = {}
         for index, lexeme in enumerate(ir.lexemes):
-            if index not in ir.token_lexemes and may_hold(byte, lexeme, known):
+            if index not in ir.token_lexemes and bytes_in(lexeme, known) >> byte & 1:
                 raise ir.make_error(
                     f"{names[index] or 'a terminal'} may hold the byte {byte:#x}, which is no part of UTF-8 text and "
                     f"stands for {'tokens' if byte == MARK else '[min_tokens]'} in a grammar that names some",

@@ -20,13 +20,10 @@ def _values_of(choices: Any) -> Any:
     return get_args(choices) if get_origin(choices) is Literal else choices
 
 
-def from_choices(choices: Iterable[str] | Any) -> GrammarIR:
-    """The grammar of exactly these strings; repeated ones count once, the empty one is allowed.
-
-    ``choices`` are as for :func:`listed_choices`.
-    """
+def from_listed(choices: Iterable[str]) -> GrammarIR:
+    """The grammar of exactly these strings; repeated ones count once, the empty one is allowed."""
     builder = GrammarBuilder()
-    return builder.finish(builder.lexeme(prefix_tree(listed_choices(choices)), "choices"), describe=by_language)
+    return builder.finish(builder.lexeme(prefix_tree(choices), "choices"), describe=by_language)
 
 
 def listed_choices(choices: Iterable[str] | Any) -> list[str]:

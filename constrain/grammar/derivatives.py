@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import islice
+from operator import and_, or_
 from typing import TypeGuard
 
 from constrain.grammar import regular as r
@@ -47,6 +48,40 @@ def always_has(language: r.Regular, byte: int) -> bool:
     if isinstance(language, r.Union):
         return all(always_has(part, byte) for part in language.parts)
     return isinstance(language, r.Repeat) and language.low > 0 and always_has(language.item, byte)
+
+
+def bytes_in(language: r.Regular, known: dict[int, int] | None = None) -> int:
+    """The bytes that strings of a language may have, as a set of bits; it may be more than these.
+
+    ``known`` holds what is known of parts, by their identity, for languages that share parts and stay alive.
+    """
+    known = {} if known is None else known
+    todo = [language]
+    while todo:
+        node = todo[-1]
+        missing = [part for part in node.inner if id(part) not in known]
+        if missing and not isinstance(node, r.Complement):
+            todo += missing
+            continue
+        todo.pop()
+        if isinstance(node, r.Literal):
+            found = _bits(node.data)
+        elif isinstance(node, Quotation):
+            found = _bits(node.text[min(node.places or (0,)) :])
+        elif isinstance(node, r.ByteSet):
+            found = node.bits
+        elif isinstance(node, r.Complement):
+            found = _ALL_BYTES
+        elif isinstance(node, r.Intersect):
+            found = reduce(and_, [known[id(part)] for part in node.parts])
+        else:
+            found = reduce(or_, [known[id(part)] for part in node.inner], 0)
+        known[id(node)] = found
+    return known[id(language)]
+
+
+def _bits(data: bytes) -> int:
+    return sum(1 << byte for byte in set(data))
 
 
 def example(language: r.Regular) -> bytes | None:

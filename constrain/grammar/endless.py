@@ -71,13 +71,11 @@ def is_finite(language: Regular) -> bool:
     for part, level in todo:
         if level > _MOST_LEVELS or isinstance(part, (Intersect, Complement)):
             return False
-        if isinstance(part, Repeat):
-            if part.high is None:
-                return False
-            todo.append((part.item, level + 1))
-        elif isinstance(part, (Concat, Union)) and id(part) not in seen:
+        if isinstance(part, Repeat) and part.high is None:
+            return False
+        if id(part) not in seen:
             seen.add(id(part))
-            todo += [(inner, level + 1) for inner in part.parts]
+            todo += [(inner, level + 1) for inner in part.inner]
     return True
 
 

@@ -629,11 +629,11 @@ class Grammar:
         LimitError
             If reading them takes too long, or makes too much.
         """
-        from constrain.grammar.choices import from_choices, listed_choices
+        from constrain.grammar.choices import from_listed, listed_choices
 
         with _reading(time_limit):
-            listed = listed_choices(choices)  # once: it may be an iterator
-            return cls(from_choices(listed), ("choices", *listed))
+            listed = listed_choices(choices)
+            return cls(from_listed(listed), ("choices", *listed))
 
     @classmethod
     @explains_options

@@ -49,6 +49,9 @@ class PlacedName(str):
 OPEN, HARD, UNSURE = 1, 2, 4
 """Kinds of branches, as sets of bits; see :class:`Unfolding`."""
 
+BY_RULES, BY_KEYS, BY_TEXT = range(3)
+"""What decides how a text goes on at the branches of an unfolding; see :attr:`Unfolding.decided_by`."""
+
 
 NEVER = 1 << 30
 """A cost that nothing reaches: of what cannot be finished, or not in a way that is known."""
@@ -80,8 +83,13 @@ class Unfolding(Protocol):
     """
 
     @property
-    def may_open(self) -> bool:
-        """Whether a branch may ever be OPEN.  If none is, a mask need not know where the last byte of a token leads."""
+    def decided_by(self) -> int:
+        """What decides how a text goes on: BY_RULES, BY_KEYS or BY_TEXT.
+
+        By rules, no branch is ever OPEN, so that a mask need not know where the last byte of a token leads.  By keys,
+        what takes the place of an open branch depends on the keys of the objects that are open, and on nothing else of
+        the text; keys are what they stand for, however they are spelled.
+        """
 
     @property
     def lefts(self) -> Sequence[int]:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from constrain.errors import GrammarError
 from constrain.grammar.derivatives import Automaton as Membership
-from constrain.grammar.derivatives import has_empty_string
-from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, GrammarBuilder, NothingLeftError, Symbol
-from constrain.grammar.narrowing_costs import NarrowedCosts, bytes_in, closure, longest
+from constrain.grammar.derivatives import bytes_in, has_empty_string
+from constrain.grammar.ir import BY_TEXT, HARD, NEVER, OPEN, UNSURE, GrammarBuilder, NothingLeftError, Symbol
+from constrain.grammar.narrowing_costs import NarrowedCosts, closure, longest
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regular import Regular, byte_set
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata
@@ -71,7 +71,7 @@ class Narrowing:
         If a lexeme of the grammar may be empty: then nothing tells where the next one begins.
     """
 
-    may_open = True
+    decided_by = BY_TEXT
 
     def __init__(self, builder: GrammarBuilder, start: Symbol, hooks: Mapping[Symbol, Hook]) -> None:
         self.start = start

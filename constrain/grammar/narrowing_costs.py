@@ -12,8 +12,6 @@ and fall until nothing changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
-from operator import and_, or_
 from typing import Protocol
 
 from constrain.grammar.ir import NEVER, Symbol
@@ -172,19 +170,3 @@ def longest(language: Regular) -> int | None:
     if len(known) < len(sizes):
         return None
     return sum(known) if isinstance(language, Concat) else max(known)
-
-
-def bytes_in(language: Regular) -> int:
-    """The bytes that strings of a language may have, as a set of bits; it may be more than these."""
-    if isinstance(language, Literal):
-        return sum(1 << byte for byte in set(language.data))
-    if isinstance(language, ByteSet):
-        return language.bits
-    if isinstance(language, Empty):
-        return 0
-    if isinstance(language, Complement):
-        return (1 << 256) - 1
-    if isinstance(language, Repeat):
-        return bytes_in(language.item)
-    assert isinstance(language, (Concat, Union, Intersect))
-    return reduce(and_ if isinstance(language, Intersect) else or_, map(bytes_in, language.parts))

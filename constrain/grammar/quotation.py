@@ -43,6 +43,8 @@ class Quotation(Union):
         self.cuts = cuts
         self.places = places
 
+    inner: tuple[Regular, ...] = ()
+
     def __getattr__(self, name: str) -> tuple[Regular, ...]:
         # ``parts``: what looks into languages in Python may treat this as any other union.
         if name != "parts":

@@ -24,6 +24,11 @@ class Regular:
     _hash: int
     _kind = ""
 
+    @property
+    def inner(self) -> tuple[Regular, ...]:
+        """The languages that it is made of; none of a quotation, which says by itself what is in it."""
+        return ()
+
     def _key(self) -> tuple[Any, ...]:
         return ()
 
@@ -46,6 +51,14 @@ class Regular:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self._key()))})"
+
+
+def _parts_of(node: Concat | Union | Intersect) -> tuple[Regular, ...]:
+    return node.parts
+
+
+def _item_of(node: Repeat | Complement) -> tuple[Regular, ...]:
+    return (node.item,)
 
 
 def _hash_of_parts(node: Concat | Union | Intersect) -> int:
@@ -98,6 +111,7 @@ class Concat(Regular):
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
 
+    inner = property(_parts_of)
     _new_hash = _hash_of_parts
 
     def _key(self) -> tuple[Any, ...]:
@@ -153,6 +167,7 @@ class Union(Regular):
     def __init__(self, parts: tuple[Regular, ...]) -> None:
         self.parts = parts
 
+    inner = property(_parts_of)
     _new_hash = _hash_of_parts
 
     def _key(self) -> tuple[Any, ...]:
@@ -173,6 +188,7 @@ class Intersect(Regular):
         self.parts = parts
         self.fits = fits
 
+    inner = property(_parts_of)
     _new_hash = _hash_of_parts
 
     def _key(self) -> tuple[Any, ...]:
@@ -193,6 +209,8 @@ class Repeat(Regular):
         self.high = high
         self.counts = counts
 
+    inner = property(_item_of)
+
     def _key(self) -> tuple[Any, ...]:
         return (self.item, self.low, self.high)
 
@@ -207,6 +225,8 @@ class Complement(Regular):
 
     def __init__(self, item: Regular) -> None:
         self.item = item
+
+    inner = property(_item_of)
 
     def _key(self) -> tuple[Any, ...]:
         return (self.item,)

@@ -98,8 +98,8 @@ class Template(Protocol):
     """Makes the automaton for one nonterminal."""
 
     @property
-    def may_open(self) -> bool:
-        """Whether the automaton may have open branches."""
+    def decided_by(self) -> int:
+        """As in :class:`constrain.grammar.ir.Unfolding`."""
 
     def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
         """An automaton for a compiled grammar, and its first state."""
@@ -161,7 +161,7 @@ class UnfoldedAutomata:
         self._known: dict[tuple[Automaton, Any, Symbol], int] = {}
         self._closed: dict[tuple[Automaton, Any, Symbol], int] = {}
         self._shared: dict[object, Any] = {}
-        self.may_open = any(template.may_open for template in templates.values())
+        self.decided_by = max(template.decided_by for template in templates.values())
         self._symbols: dict[tuple[Automaton, Any], Symbol] = {}
         self._costs: Costs | None = None
         places = [self._new_branch(symbol) for symbol in templates]

@@ -19,9 +19,7 @@ from constrain.grammar.quotation import Quotation
 from constrain.grammar.regular import (
     EMPTY,
     ByteSet,
-    Complement,
     Concat,
-    Intersect,
     Literal,
     Regular,
     Repeat,
@@ -203,10 +201,8 @@ def token_sets(language: Regular) -> list[TokenSet]:
         seen.add(id(node))
         if isinstance(node, TokenSet):
             found[id(node)] = node
-        elif isinstance(node, (Concat, Union)) and not isinstance(node, Quotation):
-            todo.extend(reversed(node.parts))
-        elif isinstance(node, Repeat):
-            todo.append(node.item)
+        else:
+            todo.extend(reversed(node.inner))
     return list(found.values())
 
 
@@ -221,34 +217,3 @@ def replace_token_sets(language: Regular, by: dict[TokenSet, Regular]) -> Regula
     if isinstance(language, Repeat):
         return repeat(replace_token_sets(language.item, by), language.low, language.high)
     return language
-
-
-def may_hold(byte: int, language: Regular, known: dict[int, bool] | None = None) -> bool:
-    """Whether a language may have a string with a byte.  It may say so where it is not, but not the other way.
-
-    ``known`` holds what is known of parts, by their identity, for languages that share parts and stay alive.
-    """
-    known = {} if known is None else known
-    todo = [(language, False)]
-    while todo:
-        node, ready = todo.pop()
-        if id(node) in known:
-            continue
-        parts: tuple[Regular, ...] = ()
-        if isinstance(node, (Concat, Union, Intersect)) and not isinstance(node, Quotation):
-            parts = node.parts
-        elif isinstance(node, Repeat):
-            parts = (node.item,)
-        if parts and not ready:
-            todo.append((node, True))
-            todo.extend((part, False) for part in parts)
-        elif isinstance(node, Literal):
-            known[id(node)] = byte in node.data
-        elif isinstance(node, ByteSet):
-            known[id(node)] = bool(node.bits >> byte & 1)
-        elif isinstance(node, Complement):
-            known[id(node)] = True
-        else:
-            held = (known[id(part)] for part in parts)
-            known[id(node)] = all(held) if isinstance(node, Intersect) else any(held)
-    return known[id(language)]

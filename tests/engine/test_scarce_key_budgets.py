@@ -284,3 +284,13 @@ def test_what_finishes_a_text_need_not_finish_one_with_other_values() -> None:
                 twin = matcher.fork()
                 assert all(map(twin.accept_token, twin.completion()))
                 assert twin.is_accepting()
+
+
+def test_what_is_known_of_keys_keeps_no_places() -> None:
+    """Each takes time whenever states get other numbers, or tables are begun anew."""
+    schema = {"type": "object", "patternProperties": {"^a?b?$": True}, "additionalProperties": True, "minProperties": 3}
+    grammar = constrain.Grammar.from_json_schema(schema, whitespace="compact")
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabularies.small())
+    matcher = constrain.Matcher(compiled)
+    assert len(matcher.completion()) > 9
+    assert list(compiled.cursors) == [matcher]

@@ -105,7 +105,7 @@ def test_a_table_grows_where_it_is_and_then_moves() -> None:
     assert memory.ctx[place] == address
     assert memory.capacity(LEXER_TRANSITIONS) == 2 * capacity
     assert memory.nbytes == nbytes + 4 * capacity
-    most = tables._MOST[LEXER_TRANSITIONS]
+    most = tables._LAYOUT.most[LEXER_TRANSITIONS]
     memory.append(LEXER_TRANSITIONS, np.zeros(most - capacity, np.int32))
     assert memory.ctx[place] != address
     assert memory.used(LEXER_TRANSITIONS) == most + 5
@@ -137,12 +137,12 @@ def test_a_grammar_begins_with_room_for_what_follows_its_lexemes(vocabulary: con
 def test_tables_that_grow_in_place_do_not_meet() -> None:
     """Each is filled with its own number up to where it would move."""
     memory = Tables(1 << 30)
-    growing = [slot for slot in range(schemas.N_SLOTS) if tables._MOST[slot] > schemas.SPECS[slot][1]]
+    growing = [slot for slot in range(schemas.N_SLOTS) if tables._LAYOUT.most[slot] > schemas.SPECS[slot][1]]
     assert LEXER_TRANSITIONS in growing
     assert STATE_BUCKETS not in growing
     for slot in growing:
-        memory.reserve(slot, tables._MOST[slot])
-        assert memory.capacity(slot) == tables._MOST[slot]
+        memory.reserve(slot, tables._LAYOUT.most[slot])
+        assert memory.capacity(slot) == tables._LAYOUT.most[slot]
         memory.array(slot).view(schemas.SPECS[slot][0])[:] = slot % 128
     for slot in growing:
         assert (memory.array(slot).view(schemas.SPECS[slot][0]) == slot % 128).all()
@@ -165,7 +165,7 @@ def test_the_rules_of_a_grammar_are_within_its_limit() -> None:
 
 def test_a_table_is_not_allocated_beyond_the_limit() -> None:
     memory = Tables(1 << 30)
-    beyond = 4 * tables._MOST[LEXER_TRANSITIONS]
+    beyond = 4 * tables._LAYOUT.most[LEXER_TRANSITIONS]
     for capacity in (beyond, beyond // 2, beyond // 4):
         memory.limit_bytes = memory.nbytes + 4 * (capacity - memory.capacity(LEXER_TRANSITIONS)) - 1
         before = memory.nbytes, memory.capacity(LEXER_TRANSITIONS)

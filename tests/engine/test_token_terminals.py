@@ -14,6 +14,7 @@ from strategies import ALPHABET, Tokens, viable_grammars, vocabularies, walks
 
 import constrain
 from constrain.engine.vocabulary.token_spellings import SpelledVocabulary
+from constrain.grammar.derivatives import bytes_in
 from constrain.grammar.grammar import Grammar
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
@@ -21,7 +22,6 @@ from constrain.grammar.tokens import (
     MARK,
     TEXT_BYTE,
     any_tokens,
-    may_hold,
     spell_any,
     spelled_token,
     spelling,
@@ -178,7 +178,7 @@ def _grammar(*parts: Regular) -> Grammar:
     start = builder.nonterminal("start")
     symbols = []
     for part in parts:
-        holds_tokens = not may_hold(MARK, part) and "TokenSet" in repr(part)
+        holds_tokens = not bytes_in(part) >> MARK & 1 and "TokenSet" in repr(part)
         symbols.append(builder.token(part) if holds_tokens else builder.lexeme(part))
     builder.add(start, symbols)
     return Grammar(builder.finish(start))
@@ -335,7 +335,7 @@ def test_spellings_of_sets(ids: set[int], start: int, length: int) -> None:
         assert all(place.try_push_byte(byte) for byte in spelling(token)) == (token in ids)
         assert spelled_token(spelling(token) + b"more") == token
     assert spelled_token(b"a") is None
-    assert not may_hold(MARK, TEXT_BYTE)
+    assert not bytes_in(TEXT_BYTE) >> MARK & 1
 
 
 def test_stop_tokens_of_a_matcher(vocabulary: constrain.Vocabulary) -> None:

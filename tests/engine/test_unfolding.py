@@ -12,7 +12,7 @@ from naive import NaiveRecognizer, allowed_tokens
 
 import constrain
 from constrain.engine import grammar_tables as tables_module
-from constrain.grammar.ir import BRANCH, GrammarBuilder, GrammarIR, Symbol
+from constrain.grammar.ir import BRANCH, BY_KEYS, BY_RULES, BY_TEXT, GrammarBuilder, GrammarIR, Symbol
 from constrain.grammar.regular import Regular, byte_set, concat, literal, repeat, union
 
 TOKENS = [b"a", b"b", b"c", b"ab", b"bc", b"ca", b"abc", b"cab", b"aabb", b"cc", b"</s>"]
@@ -33,7 +33,7 @@ Edges = tuple[tuple[tuple[int, ...], int], ...]
 class Machine:
     """An unfolding of finite automata, whose states get a new branch each time they are reached."""
 
-    may_open = False
+    decided_by = BY_RULES
 
     lexemes: tuple[Regular, ...] = ()
     lexeme_names: tuple[str, ...] = ()
@@ -212,3 +212,22 @@ def test_calls_do_not_count_the_memory_of_rules_while_there_is_little(monkeypatc
     assert asked
     assert matcher.accept_bytes(b'{"b": 1, "a": 2}')
     assert matcher.is_accepting()
+
+
+_SCARCE: dict[str, Any] = {"type": "object", "patternProperties": {"^[a-z]{3}$": True}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "decided_by"),
+    [
+        ({"type": "object", "properties": {"a": True, "b": True}}, BY_RULES),
+        (_SCARCE, BY_KEYS),
+        ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, BY_TEXT),
+        ({"type": "array", "items": _SCARCE, "uniqueItems": True}, BY_TEXT),
+    ],
+)
+def test_what_decides_how_a_text_goes_on(schema: dict[str, Any], decided_by: int) -> None:
+    grammar = constrain.Grammar.from_json_schema(schema, property_order="any")
+    unfolded = constrain.GrammarCompiler(VOCABULARY).compile(grammar).unfolded
+    assert unfolded is not None
+    assert unfolded.unfolding.decided_by == decided_by

@@ -12,7 +12,12 @@ from naive import NaiveRecognizer
 
 from constrain import Grammar
 from constrain.errors import ConstrainError, GrammarError
-from constrain.grammar.choices import from_choices
+from constrain.grammar.ir import GrammarIR
+
+
+def from_choices(choices: Any) -> GrammarIR:
+    return Grammar.from_choices(choices).ir
+
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 

@@ -12,7 +12,7 @@ from gguf_files import gguf_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from processor_time import processor_time
-from tokenizer_texts import CORPUS, PIECES, TEXTS
+from tokenizer_texts import CORPUS, PIECES, TEXTS, TRAINING_TEXT
 
 import constrain
 from constrain.errors import TokenizerError
@@ -22,8 +22,6 @@ from constrain.tokenizers.normalizing.charsmap import Charsmap, SpaceOptions
 
 sentencepiece = pytest.importorskip("sentencepiece", reason="the sentencepiece package is not installed")
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = (ROOT / "docs" / "how-it-works.md").read_text()
 KINDS = {
     "unigram": {"model_type": "unigram", "vocab_size": 800},
     "unigram with bytes": {
@@ -74,7 +72,7 @@ def models(tmp_path_factory) -> dict[str, Path]:
     """A model file of each kind, trained on the spot."""
     folder = tmp_path_factory.mktemp("sentencepiece")
     corpus = folder / "corpus.txt"
-    lines = [*CORPUS.splitlines(), *DOCUMENT.splitlines()]
+    lines = [*CORPUS.splitlines(), *TRAINING_TEXT.splitlines()]
     lines += [" ".join(PIECES[i::7]).replace("\0", "").replace("\n", " ").replace("\r", " ") for i in range(7)]
     corpus.write_text("\n".join(lines * 2))
     paths = {}

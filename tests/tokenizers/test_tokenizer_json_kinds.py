@@ -15,8 +15,8 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from processor_time import processor_time
-from tokenizer_json_files import DOCUMENT, KINDS, bert_like, byte_level, llama_like, split, t5_like, words_like
-from tokenizer_texts import PIECES, TEXTS
+from tokenizer_json_files import KINDS, bert_like, byte_level, llama_like, split, t5_like, words_like
+from tokenizer_texts import PIECES, TEXTS, TRAINING_TEXT
 from tokenizers import normalizers, pre_tokenizers
 
 import constrain
@@ -82,7 +82,7 @@ def test_every_character_in_nmt():
 def charsmap(request, tmp_path_factory):
     """Real rules, out of a model that is trained on the spot."""
     folder = tmp_path_factory.mktemp("charsmap")
-    (folder / "corpus.txt").write_text(DOCUMENT, encoding="utf-8")
+    (folder / "corpus.txt").write_text(TRAINING_TEXT, encoding="utf-8")
     sentencepiece.SentencePieceTrainer.train(
         input=str(folder / "corpus.txt"), model_prefix=str(folder / "m"), vocab_size=300, model_type="unigram",
         minloglevel=2, hard_vocab_limit=False, normalization_rule_name=request.param,

@@ -19,7 +19,7 @@ conditions to the steps there were before.  So after an exception everything is 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
@@ -42,6 +42,14 @@ class Walk(Place, Protocol):
 
     def _heed(self) -> None:
         """Take note that a condition has another note or companion than before; not needed behind ``push``."""
+
+
+Kind = TypeVar("Kind")
+
+
+def condition_of(cursor: Walk, kind: type[Kind]) -> Kind | None:
+    """The condition of a cursor that is of a kind, if it has one."""
+    return next((each for each in cursor._conditions if isinstance(each, kind)), None)
 
 
 class Condition(Protocol):

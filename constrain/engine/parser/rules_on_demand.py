@@ -78,7 +78,7 @@ class UnfoldedRules:
         self.unfolding = ir.make_unfolding(
             lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]), longest_behind
         )
-        tables.ctx[NEVER_OPEN] = not self.unfolding.may_open
+        tables.ctx[NEVER_OPEN] = self.unfolding.decided_by == ir_module.BY_RULES
         # Called when rules were added.
         self.when_added: Callable[[], None] = _nothing
         # Whether what follows was once said to be nothing: what a way on costs may then be more than was known.

@@ -119,13 +119,25 @@ _HASHED = frozenset((*_BUCKETS, *t.MAPS))
 """Buckets, and the keys of maps."""
 
 
-def _lay_out() -> tuple[list[int], list[int], list[int], int, int, int, int]:
-    """Where each table begins in the one buffer that a new Tables allocates.
+class _Layout(NamedTuple):
+    """Where the tables are in the one buffer that a new Tables allocates; in bytes, but for ``most``."""
 
-    Returns the offsets in bytes, those of the room that a table gets when it grows, the elements that there are
-    addresses for, the end of the part to fill with -1, the end of the part to fill with 0, the end of the tables that
-    are small at first, and the size.
-    """
+    offsets: list[int]
+    """Where each table begins."""
+    rooms: list[int]
+    """Where its room is that it gets when it grows."""
+    most: list[int]
+    """How many elements there are addresses for."""
+    minus_one_end: int
+    """The end of the part to fill with -1."""
+    zero_end: int
+    """And of the part to fill with 0."""
+    small_end: int
+    """The end of the tables that are small at first."""
+    size: int
+
+
+def _lay_out() -> _Layout:
     hashed = {*_BUCKETS, *t.MAPS, *t.MAP_VALUES}
     large = [slot for slot in range(t.N_SLOTS) if slot not in hashed and _initial_bytes(slot) >= _LARGE_AT_FIRST]
     large += _LEAST_ROOM
@@ -150,7 +162,7 @@ def _lay_out() -> tuple[list[int], list[int], list[int], int, int, int, int]:
     for slot in large:
         offsets[slot] = rooms[slot]
     minus_one_end, zero_end, small_end = ends
-    return offsets, rooms, most, minus_one_end, zero_end, small_end, -(-end // 64) * 64
+    return _Layout(offsets, rooms, most, minus_one_end, zero_end, small_end, -(-end // 64) * 64)
 
 
 def _initial_bytes(slot: int) -> int:
@@ -166,13 +178,13 @@ _LARGE_AT_FIRST, _ROOMY_AT_FIRST, _ROOM = 1 << 12, 1 << 9, 16
 _LEAST_ROOM = {t.DENSE_MASKS: 1 << 18, t.SCRATCH_MASK: 1 << 14, t.WALK_STACK: 1 << 10, t.WIDE_STACK: 1 << 10}
 
 
-_OFFSETS, _ROOMS, _MOST, _MINUS_ONE_END, _ZERO_END, _SMALL_END, _BUFFER_BYTES = _lay_out()
+_LAYOUT = _lay_out()
 
 
 _INITIAL_BYTES = sum(map(_initial_bytes, range(t.N_SLOTS)))
 _TEMPLATE = np.zeros(t.CONTEXT_SIZE, np.int64)
 _TEMPLATE[NEW_MASK] = -1
-_TEMPLATE[HEADER::3] = _OFFSETS
+_TEMPLATE[HEADER::3] = _LAYOUT.offsets
 _TEMPLATE[HEADER + 1 :: 3] = [capacity for _, capacity, _ in t.SPECS]
 
 
@@ -244,8 +256,8 @@ def _take_buffer() -> np.ndarray[Any, Any]:
     try:
         return _spare_buffers.pop()
     except IndexError:
-        buffer = _addresses(_BUFFER_BYTES, np.dtype(np.uint8))
-        _advise(buffer, _POPULATE_WRITE, 0, _SMALL_END)
+        buffer = _addresses(_LAYOUT.size, np.dtype(np.uint8))
+        _advise(buffer, _POPULATE_WRITE, 0, _LAYOUT.small_end)
         return buffer
 
 
@@ -303,10 +315,10 @@ def beginning(capacities: tuple[tuple[int, int], ...] = (), header: tuple[tuple[
     context, nbytes, larger = _TEMPLATE.copy(), _INITIAL_BYTES, []
     for slot, capacity in capacities:
         least = t.SPECS[slot][1]
-        if capacity > _MOST[slot]:
+        if capacity > _LAYOUT.most[slot]:
             larger.append((slot, capacity))
         elif capacity > least:
-            context[HEADER + 3 * slot] = _ROOMS[slot]
+            context[HEADER + 3 * slot] = _LAYOUT.rooms[slot]
             context[HEADER + 3 * slot + 1] = capacity
             nbytes += (capacity - least) * _ITEM_BYTES[slot]
     for place, number in header:
@@ -369,8 +381,8 @@ class Tables:
                 self.ctx,
                 links.addresses_without(without),
                 self._buffer.view(np.int64),
-                _MINUS_ONE_END // 8,
-                _ZERO_END // 8,
+                _LAYOUT.minus_one_end // 8,
+                _LAYOUT.zero_end // 8,
             ),
             *(shared, snapshot.pieces, snapshot.data),
         )
@@ -411,7 +423,7 @@ class Tables:
         self.nbytes += (capacity - self.capacity(slot)) * _ITEM_BYTES[slot]
         self.ctx[HEADER + 3 * slot + 1] = capacity
         if capacity > t.SPECS[slot][1]:
-            address = self._buffer_address + _ROOMS[slot]
+            address = self._buffer_address + _LAYOUT.rooms[slot]
             if self.ctx[HEADER + 3 * slot] != address:
                 self.ctx[HEADER + 3 * slot] = address
                 self._numbers(slot)[: len(old)] = old
@@ -467,7 +479,7 @@ class Tables:
             else:
                 # Every table begins at a multiple of 64, so there is room up to one of 8.
                 words = -(-array.nbytes // 8)
-                pieces += (slot, _OFFSETS[slot] // 8, len(data) // 8, words, self.used(slot))
+                pieces += (slot, _LAYOUT.offsets[slot] // 8, len(data) // 8, words, self.used(slot))
                 data += array.tobytes().ljust(8 * words, b"\0")
         return Snapshot(np.array(pieces, np.int64), np.frombuffer(data, np.int64).copy(), larger)
 
@@ -482,7 +494,7 @@ class Tables:
         if capacity > MOST_ELEMENTS:
             raise _too_many_elements(slot)
         moved = self._moved.get(slot)
-        stays = moved is None and capacity <= _MOST[slot]
+        stays = moved is None and capacity <= _LAYOUT.most[slot]
         if stays:
             capacity = max(t.SPECS[slot][1], capacity)
             extra = (capacity - self.capacity(slot)) * _ITEM_BYTES[slot]
@@ -627,7 +639,7 @@ class Tables:
             size = min(max(wanted, capacity + capacity // 8), most)
         if self.nbytes + self._extra_bytes(slot, size) > self.limit_bytes:
             raise self._too_many_bytes(slot)
-        if not hashed and slot not in self._moved and size <= _MOST[slot]:
+        if not hashed and slot not in self._moved and size <= _LAYOUT.most[slot]:
             self._resize(slot, size)
             return
         old = self._numbers(slot)
@@ -653,7 +665,9 @@ class Tables:
 
     def _extra_bytes(self, slot: int, size: int) -> int:
         """How much more memory the tables take while one of them is enlarged to ``size`` elements."""
-        addresses = len(self._reserves.get(slot, ())) // t.NUMBERS_IN[slot] if slot in self._moved else _MOST[slot]
+        addresses = (
+            len(self._reserves.get(slot, ())) // t.NUMBERS_IN[slot] if slot in self._moved else _LAYOUT.most[slot]
+        )
         if slot not in _HASHED and size <= addresses:
             return int((size - self.capacity(slot)) * _ITEM_BYTES[slot])
         return int(size * (_ITEM_BYTES[slot] + (_ITEM_BYTES[t.MAPS[slot]] if slot in t.MAPS else 0)))

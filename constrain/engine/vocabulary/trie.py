@@ -300,6 +300,14 @@ class TokenTrie:
         """All there is to it, by name."""
         return {name: getattr(self, name) for name in _ARRAYS}
 
+    def same_as(self, token: int) -> list[int]:
+        """A token of the trie, and all others with the same bytes; none for -1."""
+        found = []
+        while token >= 0:
+            found.append(token)
+            token = int(self.same[token]) if len(self.same) else -1
+        return found
+
     def __init__(
         self,
         data: np.ndarray[Any, np.dtype[np.uint8]],

@@ -20,7 +20,6 @@ from constrain.grammar.lark.literals import Pattern, pattern_language, range_lan
 from constrain.grammar.lark.source import Node, Source, subtrees_of
 from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.tree import Token, Tree
-from constrain.grammar.quotation import Quotation
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.single_bytes import byte_language
 from constrain.grammar.utf8 import ANY_TEXT
@@ -393,7 +392,7 @@ def _size_and_depth(language: r.Regular) -> tuple[int, int]:
         if kind is r.Literal:
             size += len(node.data)  # type: ignore[attr-defined]
         elif kind is not r.ByteSet:
-            inner = _inner(node)
+            inner = node.inner
             missing = [item for item in inner if id(item) not in known]
             if missing:
                 todo += missing
@@ -406,11 +405,3 @@ def _size_and_depth(language: r.Regular) -> tuple[int, int]:
         todo.pop()
     spend(len(known))
     return known[id(language)]
-
-
-def _inner(node: r.Regular) -> tuple[r.Regular, ...]:
-    if isinstance(node, Quotation):
-        return ()
-    if isinstance(node, (r.Concat, r.Union, r.Intersect)):
-        return node.parts
-    return (node.item,) if isinstance(node, (r.Repeat, r.Complement)) else ()

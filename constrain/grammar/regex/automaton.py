@@ -85,10 +85,7 @@ def tree_size(regular: r.Regular, known: Sizes) -> int:
     if found is not None:
         return found[0]
     size = 1
-    if isinstance(regular, r.Concat | r.Union | r.Intersect):
-        for part in regular.parts:
-            size += tree_size(part, known)
-    elif isinstance(regular, r.Repeat | r.Complement):
-        size += tree_size(regular.item, known)
+    for part in regular.inner:
+        size += tree_size(part, known)
     known[id(regular)] = (size, regular)
     return size

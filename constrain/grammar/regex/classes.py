@@ -12,10 +12,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from constrain.grammar.utf8 import ALL, LAST, CodePoints, common, negate, normalize
-from constrain.unicode_categories import CATEGORIES, SPACES, category_table
+from constrain.unicode_categories import CATEGORIES, SPACES, category_table, spans_by_value
 from constrain.unicode_scripts import SCRIPTS, script_table
 
 DIGIT: CodePoints = ((0x30, 0x39),)
@@ -185,7 +184,7 @@ def _script(name: str) -> CodePoints:
 
 @lru_cache(maxsize=1)
 def _scripts() -> dict[int, CodePoints]:
-    return _spans_by_value(script_table())
+    return spans_by_value(script_table())
 
 
 # Of identifiers (Unicode Standard Annex 31, section 2.3): the properties Other_ID_Start and Other_ID_Continue; the one
@@ -245,18 +244,8 @@ def _category(short: str) -> CodePoints:
 
 @lru_cache(maxsize=1)
 def _categories() -> dict[str, CodePoints]:
-    spans = _spans_by_value(category_table())
+    spans = spans_by_value(category_table())
     return {category: spans.get(number, ()) for number, category in enumerate(CATEGORIES)}
-
-
-def _spans_by_value(table: npt.NDArray[np.uint8]) -> dict[int, CodePoints]:
-    """The code points of each value in a table with one for every code point."""
-    ends = np.append(np.flatnonzero(table[:-1] != table[1:]), LAST)
-    firsts = np.append(0, ends[:-1] + 1)
-    spans: dict[int, list[tuple[int, int]]] = {}
-    for first, last, value in zip(firsts.tolist(), ends.tolist(), table[firsts].tolist(), strict=True):
-        spans.setdefault(value, []).append((first, last))
-    return {value: tuple(found) for value, found in spans.items()}
 
 
 TURKIC = frozenset((0x130, 0x131))

@@ -1,4 +1,4 @@
-"""The data of :mod:`constrain.tokenizers.normalizing.normal_forms`, written by ``tools/normalization_tables.py``.
+"""The data of :mod:`constrain.tokenizers.normalizing.normal_forms`, by ``tools/normalization_tables.py``.
 
 Base 85 of zlib of two texts in UTF-8, each of items with U+0000 behind every one:
 

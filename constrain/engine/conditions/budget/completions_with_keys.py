@@ -15,20 +15,20 @@ from typing import Final
 
 import numpy as np
 
+from constrain.engine.conditions.budget.completions import reset_costs
 from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
 from constrain.engine.conditions.budget.known_completions import completion, fewest_tokens, tokens_from
 from constrain.engine.conditions.unique_keys.object_keys import ObjectKeys
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
-from constrain.engine.parser.configurations import reset_work
-from constrain.engine.storage.header import CLASSES, CTX
+from constrain.engine.storage.header import CLASSES, CTX, OPEN
 from constrain.engine.storage.jit import njit_entry
-from constrain.engine.storage.links import F_STEP, far_call
-from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS, byte_classes
+from constrain.engine.storage.links import F_STEP, F_TOKENS, far_call
+from constrain.engine.storage.schemas import BYTE_CLASSES, BYTE_COSTS
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller, place_behind
 from constrain.errors import ConstrainError, LimitError
-from constrain.kernels.language import int64, uint8
+from constrain.kernels.language import int64
 
 # With what a key may go on, what is likely to be possible first.
 _LIKELY = (string.ascii_lowercase + string.digits + string.ascii_uppercase + "_-.").encode()
@@ -126,16 +126,23 @@ def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys, steps: _Ke
     The one is found that costs least with the completion behind it, as long as no state gets another number.
     """
     order = count()
-    # The cost, and how it is put together; whether no key that is there begins so; the bytes; and where that is, or the
-    # place and the keys before the last byte.
-    todo: list[tuple[int, int, int, bool, bytes, Place, ObjectKeys]] = [(0, next(order), 0, False, b"", place, keys)]
+    start: _At = compiled.generation, place._state
+    # The cost, and how it is put together; whether no key that is there begins so; the bytes, and where they lead to;
+    # and the keys before the last of them.
+    todo: list[tuple[int, int, int, bool, bytes, _At, ObjectKeys]] = [(0, next(order), 0, False, b"", start, keys)]
     seen: set[tuple[int, int, bytes]] = set()
     while todo:
-        _, _, before, is_new, text, here, known = heappop(todo)
+        _, _, before, is_new, text, at, known = heappop(todo)
         if is_new:
             return text
         if text:
             known = _with(known, text[-1:])
+        if not text:
+            here = place
+        elif at[0] != compiled.generation:
+            here = place_behind(compiled, place, text)
+        else:
+            here = Traveller(compiled, at[1], (at[0], place._state, text, place._parent))
         been = compiled.generation, here._state, known.key_under_way()
         if been in seen:
             continue
@@ -144,12 +151,13 @@ def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys, steps: _Ke
         taken = known.bytes_taken()
         done: set[int] = set()
         for byte, price, behind, there in steps.of(here):
+            then = there[1]
             is_free = taken is not None and byte not in taken
             if is_free:
                 # Of those that lead to the same state one is enough.
-                if there._state in done:
+                if then in done:
                     continue
-                done.add(there._state)
+                done.add(then)
             elif taken is not None and byte == _QUOTE:
                 if _with(known, b'"').status == REPEATED_KEY:
                     continue
@@ -159,26 +167,39 @@ def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys, steps: _Ke
     return None
 
 
-@njit_entry(int64(CTX, int64, uint8[::1]))
-def find_next_bytes(ctx, state, out):
-    """Write to ``out`` (uint8[256]) whether each byte may come next; returns 0, FAIL, LIMIT or UNMADE."""
-    reset_work(ctx)
+@njit_entry(int64(CTX, int64, int64[::1], int64[::1]))
+def find_next_states(ctx, state, states, counts):
+    """Write for each class of bytes which state it leads to, and how many tokens complete the text there.
+
+    To ``states`` (int64[n]) 0 where it may not come, and OPEN where the text decides; to ``counts`` (int64[n]) what is
+    known of the others.  Returns 0, FAIL, LIMIT or UNMADE.
+    """
+    reset_costs(ctx)
     for byte_class in range(ctx[CLASSES]):
         then = far_call(ctx, F_STEP, state, int64(byte_class))
         if then < 0:
             return then
-        for byte in range(256):
-            if byte_classes(ctx)[byte] == byte_class:
-                out[byte] = then > 0
+        states[byte_class] = min(then, int64(OPEN))
+        if 0 < then < OPEN:
+            count = far_call(ctx, F_TOKENS, then, 0)
+            if count < 0:
+                return count
+            counts[byte_class] = count
     return int64(0)
 
+
+_At = tuple[int, int]
+"""Where a place was in a generation: the generation, and its state.
+
+Whoever has many does not keep places, each of which takes time whenever states get other numbers.
+"""
 
 _MOST_STATES = 256
 """Of so many states :class:`_KeySteps` keeps what follows, some 30 KB each."""
 
 
 class _KeySteps:
-    """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, the place behind it).
+    """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, where it leads to).
 
     It is kept with the compiled grammar, since most texts that are finished need the same.
     """
@@ -189,26 +210,27 @@ class _KeySteps:
         costs: list[int] = compiled._tables.get(BYTE_COSTS)["cost"].tolist()
         self._bytes = [(byte, costs[byte]) for byte in sorted(_CHARACTERS, key=costs.__getitem__)]
         self._generation = compiled.generation
-        self._known: dict[int, list[tuple[int, int, int, Traveller]]] = {}
+        self._known: dict[int, list[tuple[int, int, int, _At]]] = {}
 
-    def of(self, place: Place) -> list[tuple[int, int, int, Traveller]]:
+    def of(self, place: Place) -> list[tuple[int, int, int, _At]]:
         """Those at a place."""
         compiled = self._compiled
         if compiled.generation != self._generation or len(self._known) > _MOST_STATES:
             self._generation, self._known = compiled.generation, {}
         known = self._known.get(place._state)
         if known is None:
-            possible = np.empty(256, np.uint8)
-            compiled.run_at(place, find_next_bytes, possible)
-            of_class: dict[int, tuple[int, Traveller]] = {}
+            states, counts = np.zeros(256, np.int64), np.zeros(256, np.int64)
+            compiled.run_at(place, find_next_states, states, counts)
+            generation = compiled.generation
+            at = [(count, (generation, state)) for state, count in zip(states.tolist(), counts.tolist(), strict=True)]
             known = []
             for byte, cost in self._bytes:
-                if not possible[byte]:
-                    continue
                 which = self._class_of[byte]
-                if which not in of_class:
+                if at[which][1][1] == OPEN:
                     there = place_behind(compiled, place, bytes((byte,)))
-                    of_class[which] = tokens_from(compiled, there), there
-                known.append((byte, cost, *of_class[which]))
-            self._known[place._state] = known
+                    at[which] = tokens_from(compiled, there), (compiled.generation, there._state)
+                if at[which][1][1]:
+                    known.append((byte, cost, *at[which]))
+            if self._generation == compiled.generation:
+                self._known[place._state] = known
         return known

@@ -13,6 +13,7 @@ from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.errors import ConstrainError
+from constrain.grammar.ir import BY_TEXT
 
 _OUTSIDE_STRINGS = b'"{}[],:'
 """Outside of strings, bytes without which a token leaves the keys as they are."""
@@ -27,8 +28,8 @@ Completion = tuple[int, list[int] | None]
 class DistinctCompletions:
     """Those of a compiled grammar, by what they depend on: the state and the keys of the open objects.
 
-    Where rules are made on demand, more of the text may decide what is to come, such as the values of unique items.
-    What is known is tried there before it is taken.
+    Where more of the text may decide what is to come, such as the values of unique items, what is known is tried
+    before it is taken.
 
     The lock of the compiled grammar is held by whoever calls a method.
     """
@@ -37,7 +38,7 @@ class DistinctCompletions:
         self._generation = compiled.generation
         # By state and keys.
         self._at: dict[tuple[int, bytes], Completion] = {}
-        # By state and keys before a token (and the text, if rules are made on demand), and the token.
+        # By state and keys before a token (and the text, if it decides), and the token.
         self._behind: dict[tuple[int, bytes, bytes], dict[int, Completion]] = {}
         self._size = 0
 
@@ -61,7 +62,7 @@ class DistinctCompletions:
         compiled, keys = cursor.compiled, condition.at(cursor)
         self._drop_stale(compiled)
         here = keys.signature()
-        text = b"" if compiled.unfolded is None else cursor.text(cursor._steps)
+        text = cursor.text(cursor._steps) if _text_decides(compiled) else b""
         if (cursor._state, here, text) not in self._behind:
             self._size += len(here) + len(text)
         known = self._behind.setdefault((cursor._state, here, text), {})
@@ -99,7 +100,7 @@ class DistinctCompletions:
             return tokens_from(compiled, place), None
         generation = compiled.generation
         known = self._at.get((place._state, signature)) if generation == self._generation else None
-        if known is not None and (compiled.unfolded is None or _completes(compiled, place, known[1])):
+        if known is not None and (not _text_decides(compiled) or _completes(compiled, place, known[1])):
             return known
         state = place._state
         result = rest_with_keys(compiled, place, keys)
@@ -113,6 +114,11 @@ class DistinctCompletions:
         if self._generation != compiled.generation or self._size > _MOST_BYTES:
             self._at, self._behind, self._size = {}, {}, 0
             self._generation = compiled.generation
+
+
+def _text_decides(compiled: GrammarTables) -> bool:
+    """Whether more of a text than its keys may decide how it goes on."""
+    return compiled.unfolded is not None and compiled.unfolded.unfolding.decided_by == BY_TEXT
 
 
 def _completes(compiled: GrammarTables, place: Place, tokens: list[int] | None) -> bool:

@@ -66,6 +66,16 @@ Called with ``most``, the mask and ``index``.
 """
 
 
+class TokensLeft(NamedTuple):
+    """Where a text stands, and how many tokens are left behind its next one."""
+
+    cursor: Walk
+    condition: UniqueKeys
+    most: int
+    more: int = 0
+    """How many tokens the cheapest completion with keys that differ takes more than the one by the rules, here."""
+
+
 class KeyCosts(ABC):
     """What keys that must differ cost in a compiled grammar.
 
@@ -92,31 +102,14 @@ class KeyCosts(ABC):
         """What a completion of ``count`` tokens by the rules takes at most, whatever the ``n_keys`` keys are."""
 
     @abstractmethod
-    def restrict(
-        self,
-        cursor: Walk,
-        condition: UniqueKeys,
-        most: int,
-        more: int,
-        restrict_to: RestrictTo,
-        out: Bitmask,
-        index: int,
-    ) -> None:
-        """Take the tokens out of a mask behind which ``most`` tokens are not known to be enough.
-
-        Parameters
-        ----------
-        more : int
-            How many tokens the cheapest completion with keys that differ takes more than the one by the rules, here.
-        """
+    def restrict(self, left: TokensLeft, restrict_to: RestrictTo, out: Bitmask, index: int) -> None:
+        """Take the tokens out of a mask behind which the tokens that are left are not known to be enough."""
 
     @abstractmethod
-    def rest_behind(
-        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int, more: int
-    ) -> list[int] | None:
+    def rest_behind(self, left: TokensLeft, token: int, count: int) -> list[int] | None:
         """What finishes the text behind a token that is not sure.
 
-        Empty if it is the completion by the rules, which takes ``count`` tokens, ``most`` at most.  None if
+        Empty if it is the completion by the rules, which takes ``count`` tokens, not more than are left.  None if
         :meth:`restrict` takes the token out of a mask.
         """
 
@@ -141,39 +134,39 @@ class KeyCosts(ABC):
         """
         return self._completions.at(cursor, condition)
 
-    def rest_behind_first_key(
-        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int
-    ) -> list[int] | None:
+    def rest_behind_first_key(self, left: TokensLeft, token: int, count: int) -> list[int] | None:
         """What finishes the text behind a token where no key has ended so far; see :meth:`rest_behind`.
 
         The token may end the first key and lead to the next, which has to be another one.
         """
+        cursor = left.cursor
         compiled = cursor.compiled
-        if token not in self._quoted.to_next_key or self.is_sure(compiled, count, 1, most):
+        if token not in self._quoted.to_next_key or self.is_sure(compiled, count, 1, left.most):
             return []
         result = compiled.run_at(cursor, push_token, token, NO_COMPANION)
         if result >= 0 and not unpack(result)[1] & MARK_ENDED:
             return []
-        return self._rest_if_tried(cursor, condition, token, most)
+        return self._rest_if_tried(left, token)
 
-    def restrict_first_key(self, cursor: Walk, condition: UniqueKeys, most: int, row: Bitmask) -> None:
+    def restrict_first_key(self, left: TokensLeft, row: Bitmask) -> None:
         """Forbid the tokens to which :meth:`rest_behind_first_key` objects."""
+        compiled = left.cursor.compiled
         for token in self._quoted.to_next_key:
             if is_allowed(row, token):
-                count = tokens_from(cursor.compiled, place_after(cursor.compiled, cursor, [token]))
-                if count > most or self.rest_behind_first_key(cursor, condition, token, count, most) is None:
+                count = tokens_from(compiled, place_after(compiled, left.cursor, [token]))
+                if count > left.most or self.rest_behind_first_key(left, token, count) is None:
                     forbid(row, token)
 
-    def _try(self, cursor: Walk, condition: UniqueKeys, tokens: list[int], most: int, out: Bitmask, index: int) -> None:
-        """Take those of some tokens out of a mask behind which ``most`` tokens are not enough."""
-        rests = self._completions.behind(cursor, condition, tokens)
-        refused = [token for token, (length, _) in rests.items() if length > most]
+    def _try(self, left: TokensLeft, tokens: list[int], out: Bitmask, index: int) -> None:
+        """Take those of some tokens out of a mask behind which the tokens that are left are not enough."""
+        rests = self._completions.behind(left.cursor, left.condition, tokens)
+        refused = [token for token, (length, _) in rests.items() if length > left.most]
         forbid_tokens(out, index, np.array(refused, np.int32))
 
-    def _rest_if_tried(self, cursor: Walk, condition: UniqueKeys, token: int, most: int) -> list[int] | None:
-        """The same for one token: what finishes the text; None if that takes more than ``most``."""
-        length, found = self._completions.behind(cursor, condition, [token])[token]
-        return None if length > most else found or []
+    def _rest_if_tried(self, left: TokensLeft, token: int) -> list[int] | None:
+        """The same for one token: what finishes the text; None if that takes more tokens than are left."""
+        length, found = self._completions.behind(left.cursor, left.condition, [token])[token]
+        return None if length > left.most else found or []
 
 
 class NextKeyCosts(KeyCosts):
@@ -202,29 +195,19 @@ class NextKeyCosts(KeyCosts):
     def _at_most(self, compiled: GrammarTables, count: int, n_keys: int) -> int:
         return count + self._dearest.most_more(compiled, n_keys)
 
-    def restrict(
-        self,
-        cursor: Walk,
-        condition: UniqueKeys,
-        most: int,
-        more: int,
-        restrict_to: RestrictTo,
-        out: Bitmask,
-        index: int,
-    ) -> None:
+    def restrict(self, left: TokensLeft, restrict_to: RestrictTo, out: Bitmask, index: int) -> None:
         """See :class:`KeyCosts`."""
-        restrict_to(most, out, index)
+        restrict_to(left.most, out, index)
         row = out[index]
-        to_try = self._to_try(cursor.compiled, row, condition.at(cursor))
-        self._try(cursor, condition, sorted(token for token in to_try if is_allowed(row, token)), most, out, index)
+        to_try = self._to_try(left.cursor.compiled, row, left.condition.at(left.cursor))
+        self._try(left, sorted(token for token in to_try if is_allowed(row, token)), out, index)
 
-    def rest_behind(
-        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int, more: int
-    ) -> list[int] | None:
+    def rest_behind(self, left: TokensLeft, token: int, count: int) -> list[int] | None:
         """See :class:`KeyCosts`."""
-        if b"," not in cursor.compiled.vocabulary.tokens[token] and not condition.at(cursor).may_be_repeated():
+        cursor = left.cursor
+        if b"," not in cursor.compiled.vocabulary.tokens[token] and not left.condition.at(cursor).may_be_repeated():
             return []
-        return self._rest_if_tried(cursor, condition, token, most)
+        return self._rest_if_tried(left, token)
 
     def _to_try(self, compiled: GrammarTables, row: Bitmask, keys: ObjectKeys) -> Iterable[int]:
         """The tokens that may lead to where a key might come again, and some more; of those of a mask all."""
@@ -259,36 +242,25 @@ class ReservedKeyCosts(KeyCosts):
     def _at_most(self, compiled: GrammarTables, count: int, n_keys: int) -> int:
         return 2 * count + _ROOM
 
-    def restrict(
-        self,
-        cursor: Walk,
-        condition: UniqueKeys,
-        most: int,
-        more: int,
-        restrict_to: RestrictTo,
-        out: Bitmask,
-        index: int,
-    ) -> None:
+    def restrict(self, left: TokensLeft, restrict_to: RestrictTo, out: Bitmask, index: int) -> None:
         """See :class:`KeyCosts`."""
-        restrict_to(self._enough(cursor, most, more), out, index)
+        restrict_to(self._enough(left), out, index)
 
-    def rest_behind(
-        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int, more: int
-    ) -> list[int] | None:
+    def rest_behind(self, left: TokensLeft, token: int, count: int) -> list[int] | None:
         """See :class:`KeyCosts`."""
-        return [] if count <= self._enough(cursor, most, more) else None
+        return [] if count <= self._enough(left) else None
 
-    def _enough(self, cursor: Walk, most: int, more: int) -> int:
+    def _enough(self, left: TokensLeft) -> int:
         """The longest completion by the rules that leaves room for keys to differ.
 
-        It takes ``more`` tokens, as the one of this place does, and as many again as it is longer than that one, since
-        it then needs more keys.
+        It takes ``left.more`` tokens, as the one of this place does, and as many again as it is longer than that one,
+        since it then needs more keys.
         """
-        here = tokens_from(cursor.compiled, cursor)
+        here = tokens_from(left.cursor.compiled, left.cursor)
         if here == NEVER:
-            return most
-        enough = most - _RESERVE - more
-        return max((enough + here) // 2 if enough > here else enough, (most - _ROOM) // 2, 0)
+            return left.most
+        enough = left.most - _RESERVE - left.more
+        return max((enough + here) // 2 if enough > here else enough, (left.most - _ROOM) // 2, 0)
 
 
 class _Limits(NamedTuple):
@@ -337,18 +309,9 @@ class ScarceKeyCosts(KeyCosts):
         further = count * self._quoted.most_keys
         return count + self._dearest.most_more(compiled, n_keys + further) * (1 + further)
 
-    def restrict(
-        self,
-        cursor: Walk,
-        condition: UniqueKeys,
-        most: int,
-        more: int,
-        restrict_to: RestrictTo,
-        out: Bitmask,
-        index: int,
-    ) -> None:
+    def restrict(self, left: TokensLeft, restrict_to: RestrictTo, out: Bitmask, index: int) -> None:
         """See :class:`KeyCosts`."""
-        limits = self._limits(cursor, condition, most, more)
+        limits = self._limits(left)
         row, of_sure = out[index], out[index : index + 1].copy()
         restrict_to(limits.sure, of_sure, 0)
         kept = of_sure[0]
@@ -356,26 +319,25 @@ class ScarceKeyCosts(KeyCosts):
             of_unquoted = out[index : index + 1].copy()
             restrict_to(limits.unquoted, of_unquoted, 0)
             kept |= of_unquoted[0] & ~self._quotes
-        restrict_to(most, out, index)
+        restrict_to(left.most, out, index)
         tried = row & ~kept
         if not limits.tries_unquoted:
             tried &= self._quotes
         row[:] = kept | tried
-        self._try(cursor, condition, ids_in_mask(tried).tolist(), most, out, index)
+        self._try(left, ids_in_mask(tried).tolist(), out, index)
 
-    def rest_behind(
-        self, cursor: Walk, condition: UniqueKeys, token: int, count: int, most: int, more: int
-    ) -> list[int] | None:
+    def rest_behind(self, left: TokensLeft, token: int, count: int) -> list[int] | None:
         """See :class:`KeyCosts`."""
-        if b'"' not in cursor.compiled.vocabulary.tokens[token]:
-            limits = self._limits(cursor, condition, most, more)
+        if b'"' not in left.cursor.compiled.vocabulary.tokens[token]:
+            limits = self._limits(left)
             if count <= limits.unquoted:
                 return []
             if not limits.tries_unquoted:
                 return None
-        return self._rest_if_tried(cursor, condition, token, most)
+        return self._rest_if_tried(left, token)
 
-    def _limits(self, cursor: Walk, condition: UniqueKeys, most: int, more: int) -> _Limits:
+    def _limits(self, left: TokensLeft) -> _Limits:
+        cursor, condition, most, more = left
         compiled, keys = cursor.compiled, condition.at(cursor)
         n_keys = int(keys.memory[N_KEYS])
         sure = self._sure(compiled, n_keys, most)

@@ -81,10 +81,5 @@ def beginning_tokens(compiled: GrammarTables, data: bytes) -> list[int]:
     """The tokens that some bytes begin with, also those of the same bytes."""
     out = np.empty(len(data), np.int32)
     count = int(completions.beginning_tokens(compiled._tables.ctx, np.frombuffer(data, np.uint8), out))
-    same = compiled.vocabulary.trie.same
-    found = []
-    for token in out[:count].tolist():
-        while token >= 0:
-            found.append(token)
-            token = int(same[token]) if len(same) else -1
-    return found
+    trie = compiled.vocabulary.trie
+    return [token for first in out[:count].tolist() for token in trie.same_as(first)]

@@ -23,6 +23,7 @@ from constrain.engine.conditions.budget.completions import CHAIN_LIMIT
 from constrain.engine.conditions.budget.completions_with_keys import rest_with_keys, without_repeated_keys
 from constrain.engine.conditions.budget.cost_tables import prepare
 from constrain.engine.conditions.budget.expression_costs import FAR, NEVER
+from constrain.engine.conditions.budget.key_costs import TokensLeft
 from constrain.engine.conditions.budget.known_completions import (
     NO_COMPLETION,
     NoCompletionError,
@@ -32,8 +33,8 @@ from constrain.engine.conditions.budget.known_completions import (
 )
 from constrain.engine.conditions.budget.stack_completions import once_more, stack_completions
 from constrain.engine.conditions.budget.token_costs import TokenCosts
-from constrain.engine.conditions.protocol import Walk
-from constrain.engine.conditions.unique_keys.unique_keys import keys_after, unique_keys_of
+from constrain.engine.conditions.protocol import Walk, condition_of
+from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_after
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
 from constrain.engine.storage import schemas as t
@@ -86,7 +87,7 @@ def shortest_completion(cursor: Walk) -> list[int]:
     """The shortest completion known of a cursor's text, of those that its budget allows.  The caller holds the lock."""
     compiled = cursor.compiled
     prepare(compiled)
-    budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
+    budget = condition_of(cursor, Budget)
     if compiled.ir.parse_table is not None:
         plan = None if budget is None else budget.account.plan(cursor._steps)
         return list(plan or once_more(lambda: stack_completions(compiled).tokens(cursor)))
@@ -114,7 +115,7 @@ def shortest_completion(cursor: Walk) -> list[int]:
 
 def _without_repeated_keys(cursor: Walk) -> list[int] | None:
     """A completion in which no key comes again, if that is not so for the known one.  The caller holds the lock."""
-    keys = unique_keys_of(cursor)
+    keys = condition_of(cursor, UniqueKeys)
     if keys is None or not (keys.is_followed or cursor.compiled.ir.needs_distinct_keys):
         return None
     return without_repeated_keys(cursor.compiled, cursor, keys.at(cursor))
@@ -132,7 +133,7 @@ class RuleBudget(Budget):
             and compiled.ir.make_unfolding is None
         )
         self._costs = compiled.kept(TokenCosts)
-        keys = unique_keys_of(cursor)
+        keys = condition_of(cursor, UniqueKeys)
         if keys is not None and compiled.ir.needs_distinct_keys:
             # They matter to what is left from the first token on.
             keys.follow_from_start()
@@ -167,19 +168,20 @@ class RuleBudget(Budget):
             # Also where the completion that is known would do: what has been planned is allowed to its end.
             return account
         count = tokens_from(cursor.compiled, behind)
-        keys, key_costs = unique_keys_of(cursor), self._costs.key_costs
+        keys, key_costs = condition_of(cursor, UniqueKeys), self._costs.key_costs
         if keys is None or key_costs is None:
             found = [] if count <= most else self._search_small(cursor.compiled, behind, most)
         elif not keys.is_followed:
-            found = None if count > most else key_costs.rest_behind_first_key(cursor, keys, token, count, most)
+            left = TokensLeft(cursor, keys, most)
+            found = None if count > most else key_costs.rest_behind_first_key(left, token, count)
         elif key_costs.is_sure(cursor.compiled, count, keys.n_keys(cursor), most):
             found = []
         else:
             account = self._planned(cursor, account)
             if token == account.planned(steps):
                 return account
-            more = self._more_by_plan(cursor, account)
-            found = None if count > most else key_costs.rest_behind(cursor, keys, token, count, most, more)
+            left = TokensLeft(cursor, keys, most, self._more_by_plan(cursor, account))
+            found = None if count > most else key_costs.rest_behind(left, token, count)
         return None if found is None else account.with_plan(steps + 1, found)
 
     def _bytes_account(self, cursor: Walk, data: bytes, behind: Place, most: int) -> Account | None:
@@ -190,7 +192,7 @@ class RuleBudget(Budget):
         if rest is not None and len(rest) <= most:
             return account.with_plan(steps + 1, rest)
         # They may hold the first keys that must differ.
-        compiled, keys = cursor.compiled, unique_keys_of(cursor)
+        compiled, keys = cursor.compiled, condition_of(cursor, UniqueKeys)
         count = tokens_from(compiled, behind)
         found: list[int] | None = None
         if keys is not None and count != NEVER:
@@ -205,7 +207,7 @@ class RuleBudget(Budget):
 
     def _planned(self, cursor: Walk, account: Account) -> Account:
         """The account with a plan, if one is needed: where keys must not come again and no plan was made so far."""
-        steps, keys, key_costs = cursor._steps, unique_keys_of(cursor), self._costs.key_costs
+        steps, keys, key_costs = cursor._steps, condition_of(cursor, UniqueKeys), self._costs.key_costs
         plan = account.plan(steps)
         if keys is None or key_costs is None or not keys.is_followed or plan:
             return account
@@ -229,7 +231,7 @@ class RuleBudget(Budget):
         compiled = cursor.compiled
         most = account.left - 1
         known = self._costs.of(compiled, cursor, most)
-        keys, key_costs = unique_keys_of(cursor), self._costs.key_costs
+        keys, key_costs = condition_of(cursor, UniqueKeys), self._costs.key_costs
         if keys is None or key_costs is None:
             self._restrict_to(cursor, most, out, index)
             return account
@@ -238,11 +240,11 @@ class RuleBudget(Budget):
             return account
         if not keys.is_followed:
             self._restrict_to(cursor, most, out, index)
-            key_costs.restrict_first_key(cursor, keys, most, out[index])
+            key_costs.restrict_first_key(TokensLeft(cursor, keys, most), out[index])
             return account
         account = self._planned(cursor, account)
-        more = self._more_by_plan(cursor, account)
-        key_costs.restrict(cursor, keys, most, more, partial(self._restrict_to, cursor), out, index)
+        left = TokensLeft(cursor, keys, most, self._more_by_plan(cursor, account))
+        key_costs.restrict(left, partial(self._restrict_to, cursor), out, index)
         return account
 
     def _restrict_to(self, cursor: Walk, most: int, out: Bitmask, index: int) -> None:

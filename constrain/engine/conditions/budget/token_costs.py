@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappush
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from constrain.engine.conditions.budget.masks import (
 )
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
+from constrain.engine.mask_memo import places_at
 from constrain.engine.parser.companions import NO_COMPANION, unpack
 from constrain.engine.parser.configurations import push_token
 from constrain.engine.storage.schemas import OPEN_NODES, SEARCH_WAYS, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED
-from constrain.engine.traveller import Traveller, place_behind
+from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
-from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -214,17 +215,11 @@ class TokenCosts:
 
         Row ``index`` of ``out`` is as it is with others decided.
         """
-        trie, vocabulary = compiled.vocabulary.trie, compiled.vocabulary
-        todo = [(place, 0, node) for node in nodes]
-        for before, done, node in todo:
-            leaves = trie.token[node : node + int(trie.size[node])]
-            for token in leaves[leaves >= 0].tolist():
-                while token >= 0:
+        trie, todo = compiled.vocabulary.trie, sorted(nodes)
+        for node, ahead in places_at(compiled, place, todo):
+            for first in trie.token[node : node + int(trie.size[node])].tolist():
+                for token in trie.same_as(first):
                     forbid(out[index], token)
-                    token = int(trie.same[token]) if len(trie.same) else -1
-            first = int(leaves[leaves >= 0][0])
-            count = (int(trie.node[node]) >> DEPTH_SHIFT) + 1
-            ahead = place_behind(compiled, before, vocabulary.tokens[first][done:count])
             if ahead._state == 0:
                 continue
             n = compiled.run_at(ahead, cost_below, node)
@@ -232,7 +227,8 @@ class TokenCosts:
             for token in listed["token"][listed["count"] <= most].tolist():
                 allow(out[index], token)
             # Further ones are decided with what is known of the text by then.
-            todo += [(ahead, count, further) for further in compiled._tables.get(OPEN_NODES).tolist()]
+            for further in compiled._tables.get(OPEN_NODES).tolist():
+                heappush(todo, further)
 
     def _clear(self, compiled: GrammarTables) -> None:
         self._states.clear()

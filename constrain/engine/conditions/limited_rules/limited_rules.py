@@ -28,7 +28,7 @@ from constrain.engine.conditions.budget.budget import Budget
 from constrain.engine.conditions.budget.known_completions import fewest_tokens, tokens_from
 from constrain.engine.conditions.limited_rules.gates import Begun, Gates
 from constrain.engine.conditions.limited_rules.open_rules import Instance, OpenRules, RenumberedError, Steps
-from constrain.engine.conditions.protocol import Walk
+from constrain.engine.conditions.protocol import Walk, condition_of
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, Link, Place
 from constrain.engine.parser.companions import ALWAYS_ASKS, Int64Array
@@ -160,7 +160,7 @@ class LimitedRules:
     @staticmethod
     def _may_close(cursor: Walk, there: Place) -> bool:
         """Whether the budget suffices for what follows at the place that closing leads to."""
-        budget = next((each for each in cursor._conditions if isinstance(each, Budget)), None)
+        budget = condition_of(cursor, Budget)
         if budget is None:
             return True
         compiled = cursor.compiled

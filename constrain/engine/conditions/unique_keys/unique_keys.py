@@ -11,7 +11,7 @@ one is left (``text_dependent/unique_members.py`` of JSON Schema).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from constrain.engine.conditions.protocol import Walk
 from constrain.engine.conditions.unique_keys.memory import CALLS_LEFT, IS_REPEATED, N_KEYS, NOT_READ
@@ -149,8 +149,3 @@ class UniqueKeys:
         self.at(cursor).forbid(cursor.compiled.vocabulary, out, index)
         if not was_read:
             cursor._heed()
-
-
-def unique_keys_of(cursor: Any) -> UniqueKeys | None:
-    """The condition of a cursor that its keys are unique, if it has it."""
-    return next((each for each in cursor._conditions if isinstance(each, UniqueKeys)), None)

@@ -37,10 +37,10 @@ _MOST_STEPS = 400_000
 # The same for finding out whether they run short, a tenth of that at most: if it is not clear, budgets take more care.
 _FEW_STEPS = 5_000
 
-MANY_WAYS, STEPS_TO_MANY_WAYS = 10, 8
+_MANY_WAYS, _STEPS_TO_MANY_WAYS = 10, 8
 """Where so many plain bytes go on, so near to any beginning, there is always a short string that is not there yet."""
 
-PLAIN_BYTES = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
+_PLAIN_BYTES = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
 """Those that stand for themselves in a string of JSON, and are in nearly all vocabularies."""
 
 # And for one beginning, while a text is read.
@@ -78,8 +78,8 @@ def count_texts(text: Text, most: int) -> int:
 def runs_short(text: Text) -> bool:
     """Whether some beginning goes on in only so many ways, or in few short ones; True also where that is not clear.
 
-    Where it is false, each beginning has, within :data:`STEPS_TO_MANY_WAYS` bytes, one with :data:`MANY_WAYS` of
-    :data:`PLAIN_BYTES` to go on.
+    Where it is false, each beginning has, within :data:`_STEPS_TO_MANY_WAYS` bytes, one with :data:`_MANY_WAYS` of
+    :data:`_PLAIN_BYTES` to go on.
     """
     if _words(text) is not None:
         return True
@@ -375,17 +375,17 @@ class _Combination:
         if alive is None:
             return True
         after = {state: self._successors(state) for state in alive}
-        near = {state for state in alive if self._plain_ways(state, alive) >= MANY_WAYS}
-        for _ in range(STEPS_TO_MANY_WAYS):
+        near = {state for state in alive if self._plain_ways(state, alive) >= _MANY_WAYS}
+        for _ in range(_STEPS_TO_MANY_WAYS):
             near |= {state for state in alive - near if any(then in near for then, _ in after[state])}
         return near != alive
 
     def _plain_ways(self, state: _State, alive: set[_State]) -> int:
-        """By how many of PLAIN_BYTES a state goes on to others."""
+        """By how many of _PLAIN_BYTES a state goes on to others."""
         return sum(
-            len(PLAIN_BYTES.intersection(alike))
+            len(_PLAIN_BYTES.intersection(alike))
             for then, alike in zip(self._product.rows(state), self._classes, strict=True)
-            if then in alive and PLAIN_BYTES.intersection(alike)
+            if then in alive and _PLAIN_BYTES.intersection(alike)
         )
 
     def _alive(self, limit: int) -> set[_State] | None:

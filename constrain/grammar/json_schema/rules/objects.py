@@ -34,14 +34,12 @@ from constrain.grammar.regular import EPSILON
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     """All that may follow the opening brace."""
+    is_counted = bool(node.some) or node.low is not None or node.high is not None
     # Names come first, as in the schema: messages list them in this order.
-    names = _named_members(context, node) if context.any_order else []
+    names = _named_members(context, node) if is_counted or context.any_order else []
     if isinstance(names, Conflict):
         return names
-    if node.some or node.low is not None or node.high is not None:
-        tails = _counting_tails(context, node)
-    else:
-        tails = _plain_tails(context, node)
+    tails = _counting_tails(context, node, names) if is_counted else _plain_tails(context, node)
     if context.any_order and not isinstance(tails, Conflict):
         return _tails_in_any_order(context, node, names, tails)
     return tails
@@ -205,12 +203,9 @@ def _named_members(context: Context, node: ObjectNode) -> list[_Member] | Confli
     return names
 
 
-def _counting_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
+def _counting_tails(context: Context, node: ObjectNode, names: list[_Member]) -> list[Right] | Conflict:
     """A state for all that decides how the object may go on."""
     builder = context.builder
-    names = _named_members(context, node)
-    if isinstance(names, Conflict):
-        return names
     others, further, keys = _other_members(context, node)
     low, high = size_range(node)
     if not others and high is not None and len(names) <= high:

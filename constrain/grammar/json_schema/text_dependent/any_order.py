@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from constrain.grammar import rules_on_demand as on_demand
-from constrain.grammar.ir import NEVER, Symbol
+from constrain.grammar.ir import BY_RULES, NEVER, Symbol
 
 
 class _Way(NamedTuple):
@@ -47,8 +47,8 @@ class MembersTemplate(Protocol):
     """A template of the members of one object."""
 
     @property
-    def may_open(self) -> bool:
-        """Whether the automaton may have open branches."""
+    def decided_by(self) -> int:
+        """As in :class:`constrain.grammar.ir.Unfolding`."""
 
     def begin(
         self, unfolding: on_demand.UnfoldedAutomata, before: Before | None = None
@@ -69,7 +69,7 @@ class AnyOrder:
         How many demands there are that some member must meet.
     """
 
-    may_open = False
+    decided_by = BY_RULES
 
     def __init__(self, close: Symbol | None, low: int, high: int | None, demands: int) -> None:
         self.close = close
@@ -110,7 +110,7 @@ class Behind:
     def __init__(self, template: MembersTemplate, before: Before) -> None:
         self._template = template
         self._before = before
-        self.may_open = template.may_open
+        self.decided_by = template.decided_by
 
     def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""

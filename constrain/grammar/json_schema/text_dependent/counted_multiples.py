@@ -16,7 +16,7 @@ from math import lcm
 from typing import NamedTuple
 
 from constrain.grammar import rules_on_demand as on_demand
-from constrain.grammar.ir import NEVER, GrammarBuilder
+from constrain.grammar.ir import BY_RULES, NEVER, GrammarBuilder
 from constrain.grammar.json_schema.lexical.multiples import decimal_places, least_common_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal.nodes import Bound, NumberNode
@@ -187,7 +187,7 @@ class CountedMultiples(on_demand.NeverOpen):
         Puts before a token what may stand before it.
     """
 
-    may_open = False
+    decided_by = BY_RULES
 
     def __init__(self, numbers: Multiples, builder: GrammarBuilder, opened: Callable[[Regular], Regular]) -> None:
         self._numbers = numbers

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
-from constrain.grammar.ir import NEVER, GrammarBuilder, Symbol
+from constrain.grammar.ir import BY_RULES, NEVER, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.prefix_tree import common_length
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, IsUsable, NeverOpen, Right, UnfoldedAutomata
@@ -66,7 +66,7 @@ class ManyMembers:
         The closing brace.
     """
 
-    may_open = False
+    decided_by = BY_RULES
 
     def __init__(self, builder: GrammarBuilder, layout: Layout, members: dict[str, Member], close: Symbol) -> None:
         self.members = list(members.values())

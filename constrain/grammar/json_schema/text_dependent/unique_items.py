@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from constrain.errors import LimitError
 from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.derivatives import always_has
-from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, Symbol
+from constrain.grammar.ir import BY_TEXT, HARD, NEVER, OPEN, UNSURE, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.counted_items import NextItems
@@ -101,7 +101,7 @@ class ItemsTemplate:
         Of the items.
     """
 
-    may_open = True
+    decided_by = BY_TEXT
 
     def __init__(self, written: Written, node: ArrayNode, layout: Layout) -> None:
         self.written = written

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar.growing_tree import GrowingTree
-from constrain.grammar.ir import FAR, HARD, NEVER, OPEN, Symbol
+from constrain.grammar.ir import BY_KEYS, FAR, HARD, NEVER, OPEN, Symbol
 from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
 from constrain.grammar.json_schema.lexical.strings import Spelling
 from constrain.grammar.json_schema.lexical.texts import GrowingWords, Text, spelled
@@ -78,7 +78,7 @@ class UniqueMembers:
         How keys are written.
     """
 
-    may_open = True
+    decided_by = BY_KEYS
 
     def __init__(self, order: AnyOrder, keys: dict[int, KeysOfClass], layout: Layout) -> None:
         self.order = order

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from constrain.grammar import rules_on_demand as on_demand
-from constrain.grammar.ir import HARD, NEVER, OPEN, UNSURE, GrammarBuilder, Symbol
+from constrain.grammar.ir import BY_TEXT, HARD, NEVER, OPEN, UNSURE, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.lexical.idn.punycode import MAX_LABEL, OCTETS, PREFIX, ROOM, is_valid, next_octets
 from constrain.grammar.json_schema.lexical.strings import Spelling
 from constrain.grammar.regex import regex_code_points
@@ -103,7 +103,7 @@ class HostNames:
     spelling : Spelling
     """
 
-    may_open = True
+    decided_by = BY_TEXT
 
     def __init__(self, builder: GrammarBuilder, opened: Callable[[Regular], Regular], spelling: Spelling) -> None:
         self._builder = builder

@@ -9,13 +9,14 @@ What is left out: that a label's Punycode has at most 63 octets, and that a labe
 
 from __future__ import annotations
 
-import zlib
-from base64 import b85decode
 from functools import lru_cache
 from typing import NamedTuple
 
-from constrain.grammar.json_schema.lexical.idn.table import PACKED, TRAITS
+import numpy as np
+
+from constrain.grammar.json_schema.lexical.idn.table import PACKED, RUNS, TRAITS
 from constrain.grammar.utf8 import CodePoints, holds
+from constrain.unicode_categories import spans_by_value, unpack_runs
 
 _L, _RTL, _AN, _EN, _NSM, _OTHER = range(6)
 _NO_JOINING, _DUAL, _LEFT, _RIGHT, _TRANSPARENT = range(5)
@@ -25,7 +26,7 @@ _HYPHEN, _SMALL_L, _MIDDLE_DOT, _KERAIA, _GERESH, _KANA_DOT, _NON_JOINER, _JOINE
 
 # Characters that may only stand in the right company (RFC 5892, appendix A), and those that are that company.
 _SPECIAL: tuple[tuple[int, int, int], ...] = (
-    *((0x2D, 0x2D, _HYPHEN), (0x6C, 0x6C, _SMALL_L), (0xB7, 0xB7, _MIDDLE_DOT), (0x375, 0x375, _KERAIA)),
+    *((0xB7, 0xB7, _MIDDLE_DOT), (0x375, 0x375, _KERAIA)),
     *((0x5F3, 0x5F4, _GERESH), (0x660, 0x669, _ARABIC), (0x6F0, 0x6F9, _EXTENDED), (0x200C, 0x200C, _NON_JOINER)),
     *((0x200D, 0x200D, _JOINER), (0x30FB, 0x30FB, _KANA_DOT)),
 )
@@ -54,30 +55,14 @@ _ASCII = (
 @lru_cache(maxsize=1)
 def kinds() -> dict[Kind, CodePoints]:
     """The code points of each kind that a U-label may hold."""
-    found: dict[Kind, list[tuple[int, int]]] = {kind: list(points) for kind, points in _ASCII}
-    point = 0x80
-    data = iter(zlib.decompress(b85decode(PACKED)))
-    for number in data:
-        length = shift = 0
-        for byte in data:
-            length |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-        if number:
-            last = point + length - 1
-            for first, end, special in _SPECIAL:
-                if point <= first and end <= last:
-                    if point < first:
-                        found.setdefault(Kind(*TRAITS[number - 1]), []).append((point, first - 1))
-                    found.setdefault(Kind(*TRAITS[number - 1], special), []).append((first, end))
-                    point = end + 1
-            if point <= last:
-                found.setdefault(Kind(*TRAITS[number - 1]), []).append((point, last))
-            point = last + 1
-        else:
-            point += length
-    return {kind: tuple(points) for kind, points in found.items()}
+    found: dict[Kind, CodePoints] = dict(_ASCII)
+    table = unpack_runs(PACKED, RUNS).astype(np.uint16)
+    for first, last, special in _SPECIAL:
+        table[first : last + 1] |= special << 8
+    for value, points in spans_by_value(table).items():
+        if value:
+            found[Kind(*TRAITS[(value & 0xFF) - 1], value >> 8)] = points
+    return found
 
 
 class _State(NamedTuple):
