@@ -23,6 +23,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
+from constrain.grammar.pydantic_compiled import with_flags
 from constrain.grammar.pydantic_patterns import (
     ASCII,
     BASE64URL,
@@ -115,6 +116,8 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         engine = schema.get("regex_engine", self._config.config_dict.get("regex_engine"))
         if isinstance(schema.get("pattern"), str) and engine != "python-re":
             written["pattern"] = as_ecma(schema["pattern"])
+        elif isinstance(schema.get("pattern"), re.Pattern):
+            written["pattern"] = with_flags(schema["pattern"])
         if schema.get("pattern") == ByteSize.byte_string_pattern:
             written["pattern"] = BYTE_SIZE
         if schema.get("ascii_only"):

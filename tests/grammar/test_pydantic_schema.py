@@ -8,6 +8,7 @@ import enum
 import fractions
 import inspect
 import ipaddress
+import json
 import random
 import re
 import uuid
@@ -243,6 +244,8 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (Annotated[str, pydantic.Field(pattern=r"^[[:alpha:]]$")], '":]"'),
         (Annotated[str, pydantic.Field(pattern="(?i)^[a-k]$")], '"\u0131"'),
         (Annotated[str, pydantic.Field(pattern="(?i)^\u0131$")], '"i"'),
+        (Annotated[str, pydantic.Field(pattern=re.compile("^a + b$", re.VERBOSE))], '"a  b"'),
+        (Annotated[str, pydantic.Field(pattern=re.compile("^a$", re.MULTILINE))], '"a\u2028"'),
     ],
 )
 def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
@@ -250,6 +253,25 @@ def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
         pydantic.TypeAdapter(given).validate_json(text)
     matcher = constrain.Matcher(COMPILER.compile(constrain.Grammar.from_pydantic(given)))
     assert not (matcher.accept_bytes(text.encode()) and matcher.is_accepting())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (re.compile("^ a + b $  # several", re.VERBOSE), "aab"),
+        (re.compile("^a$", re.IGNORECASE), "A"),
+        (re.compile("^a.b$", re.DOTALL), "a\nb"),
+        (re.compile("^[$^]a$", re.MULTILINE), "x\n^a\ny"),
+        (re.compile("(?i)^\\$a$", re.MULTILINE | re.VERBOSE), "\n$A"),
+        (re.compile("^k$", re.IGNORECASE | re.ASCII), "K"),
+    ],
+)
+def test_flags_of_compiled_patterns(pattern: re.Pattern[str], text: str) -> None:
+    given = Annotated[str, pydantic.Field(pattern=pattern)]
+    assert pydantic.TypeAdapter(given).validate_python(text) == text
+    matcher = constrain.Matcher(COMPILER.compile(constrain.Grammar.from_pydantic(given)))
+    assert matcher.accept_bytes(json.dumps(text).encode())
+    assert matcher.is_accepting()
 
 
 @pytest.mark.parametrize(
