@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Union
 import pydantic
 import pytest
 from masks import mask_of
-from typing_extensions import TypedDict
+from typing_extensions import Required, TypedDict, Unpack
 
 import constrain
 from constrain.errors import GrammarError
@@ -410,6 +410,41 @@ def test_a_field_within_another_is_refused(alias: Any) -> None:
 
     with pytest.raises(GrammarError, match=r"a field is read from the path \['x', .*give it an alias"):
         constrain.Grammar.from_pydantic(Inside)
+
+
+class Options(TypedDict, total=False):
+    first: Required[int]
+    others: list[Options]
+
+
+def with_options(name: str = "", **options: Unpack[Options]) -> None: ...
+
+
+def with_choices(one: Annotated[int, pydantic.Field(validation_alias=pydantic.AliasChoices("a", "b"))]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "is_read"),
+    [
+        (with_options, '{"first":1}', True),
+        (with_options, '{"name":"x","first":1,"others":[{"first":2}]}', True),
+        (with_options, '{"name":"x"}', False),
+        (with_options, '{"first":1,"x":{"first":1}}', False),
+        (with_options, '{"x":{"first":1}}', False),
+        (with_choices, '{"a":1}', True),
+        (with_choices, '{"one":1}', False),
+    ],
+)
+def test_arguments_that_pydantic_writes_as_others(given: Any, text: str, is_read: bool) -> None:
+    matcher = constrain.Matcher(compiled_for(given))
+    assert (matcher.accept_bytes(text.encode()) and matcher.is_accepting()) is is_read
+
+
+def test_an_argument_within_another_is_refused() -> None:
+    def inside(first: Annotated[int, pydantic.Field(validation_alias=pydantic.AliasPath("x", 0))]) -> None: ...
+
+    with pytest.raises(GrammarError, match=r"an argument is read from the path \['x', 0\] .*give it an alias"):
+        constrain.Grammar.from_pydantic(inside)
 
 
 def test_no_date_within_its_bounds() -> None:
