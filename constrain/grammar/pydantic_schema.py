@@ -261,11 +261,12 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         others = schema.get("var_kwargs_schema")
         if others is None or schema.get("var_kwargs_mode") != "unpacked-typed-dict":
             return super().arguments_schema(schema)
-        by_name = {key: value for key, value in schema.items() if key != "var_kwargs_schema"}
+        by_name: Any = {key: value for key, value in schema.items() if key != "var_kwargs_schema"}
         written, further = super().arguments_schema(by_name), self.generate_inner(others)
         if written["type"] != "object":
             return super().arguments_schema(schema)
-        further = self.get_schema_from_definitions(further["$ref"]) if "$ref" in further else further
+        if "$ref" in further:
+            further = self.get_schema_from_definitions(further["$ref"]) or {}
         properties = {**written["properties"], **further["properties"]}
         required = [*written.get("required", ()), *further.get("required", ())]
         return {**written, "properties": properties, "required": required}
