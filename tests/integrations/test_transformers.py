@@ -210,6 +210,16 @@ def test_prompt_that_begins_the_output(model, compiled):
         processor(torch.zeros((1, 2), dtype=torch.long), torch.zeros((1, MODEL_WIDTH)))
 
 
+def test_a_prompt_that_begins_no_text(compiled):
+    processor = ConstrainLogitsProcessor(compiled["x*y"], prompt_length=1)
+    ids = torch.tensor([[5, TOKENS.index(b"x")], [5, 5]])
+    scores = torch.zeros(2, MODEL_WIDTH)
+    for _ in range(2):
+        with pytest.raises(ConstrainError, match=r"^row 1: what the prompt has behind its first 1 tokens"):
+            processor(ids, scores)
+    assert torch.isfinite(processor(ids[:1], scores[:1])).any()
+
+
 def test_assisted_decoding(model, compiled):
     inputs = prompts(1)
     for sample in (False, True):
@@ -229,6 +239,7 @@ def test_scores_are_not_modified_and_rows_that_are_over_stay_finite(compiled):
     scores = torch.randn(3, MODEL_WIDTH, device=DEVICE)
     before = scores.clone()
     y = TOKENS.index(b"y")
+    processor(torch.zeros((3, 0), dtype=torch.long, device=DEVICE), scores)
     masked = processor(torch.tensor([[y, EOS, PAD], [y, y, y], [TOKENS.index(b"x")] * 3], device=DEVICE), scores)
     assert torch.equal(scores, before)
     allowed = [set(torch.isfinite(row).nonzero().flatten().tolist()) for row in masked]
