@@ -330,6 +330,9 @@ def generate(
     if not all(isinstance(message, Mapping) for message in messages):
         raise ConstrainError("prompt must be a text or a chat's messages; for several use ConstrainLogitsProcessor")
     tokenizer = _tokenizer_of(model) if tokenizer is None else tokenizer
+    if not callable(tokenizer) or not hasattr(tokenizer, "eos_token_id"):
+        given = type(tokenizer).__name__
+        raise ConstrainError(f"tokenizer must be one of transformers, not {given}: AutoTokenizer.from_pretrained(path)")
     grammar, read = _reader(output)
     compiler = _compiler_of(model, tokenizer)
     ends = list(compiler.vocabulary.eos_ids)

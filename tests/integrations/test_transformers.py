@@ -15,6 +15,7 @@ from tiny_models import write_folder  # noqa: E402
 from constrain import Grammar, GrammarCompiler, Vocabulary  # noqa: E402
 from constrain.errors import ConstrainError  # noqa: E402
 from constrain.integrations.transformers import ConstrainLogitsProcessor, generate  # noqa: E402
+from constrain.tokenizers.mock import MockTokenizer  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PAD, EOS = 0, 1
@@ -433,6 +434,9 @@ def test_one_line_says_what_it_lacks(model, loaded):
         )
     with pytest.raises(ConstrainError, match=r"model must be a transformers model, not str: AutoModel"):
         generate("path/to/model", "A", int)
+    for wrong in (5, "path/to/model", MockTokenizer()):
+        with pytest.raises(ConstrainError, match=r"tokenizer must be one of transformers, not \w+: AutoTokenizer"):
+            generate(loaded, "?", int, tokenizer=wrong)
     with pytest.raises(ConstrainError, match="max_new_tokens must be an integer, not str '9'"):
         generate(loaded, "?", int, max_new_tokens="9")
     with pytest.raises(TypeError, match=r"ConstrainLogitsProcessor\(\) takes a CompiledGrammar, not Grammar"):
