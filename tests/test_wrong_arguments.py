@@ -23,6 +23,7 @@ from constrain.tools import TurnParser, parse
 
 COMPILED = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes", "no"]))
 YES = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes"]))
+ANY = Grammar.from_regex("[a-z]*")
 MASK = constrain.allocate_token_bitmask(1, BYTES.size)
 
 
@@ -40,6 +41,14 @@ def _fed_behind_its_end(style: str) -> None:
         (lambda: Matcher(COMPILED).accept_bytes(3), "takes bytes, not int"),
         (lambda: Matcher(COMPILED).accept_tokens(121), "token_ids must be a list of token ids, not 121"),
         (lambda: Matcher(COMPILED).validate_tokens(121), "token_ids must be a list of token ids, not 121"),
+        (lambda: Matcher(COMPILED).text(1), "there is no text of 1 steps, there were 0"),
+        (lambda: Matcher(COMPILED).text(-1), "there is no text of -1 steps, there were 0"),
+        (lambda: Matcher(COMPILED).text(None), "steps must be an integer, not None"),
+        # Also of a grammar that the cache has.
+        (
+            lambda: [(each := GrammarCompiler(BYTES)).compile(ANY), each.compile(ANY, time_limit=-1)],
+            "a time limit must be a positive number of seconds, not -1",
+        ),
         (lambda: Matcher(COMPILED).rollback(None), "rollback() takes a number of steps, not None"),
         (lambda: Matcher(COMPILED).rollback(0.5), "rollback() takes a number of steps, not 0.5"),
         (lambda: Matcher(YES).forced_tokens(tokenizer="gpt-4"), "or has encode(text).ids, which str has not"),
