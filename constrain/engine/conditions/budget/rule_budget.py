@@ -50,7 +50,7 @@ _SMALL, _SMALL_EFFORT = 2_000, 20_000
 
 # And where each step may mean that rules are made; in an object of 300 properties in any order, 300 for each member.
 _EFFORT_WITH_RULES = 2_000
-_MOST_BRANCHES = 10_000
+_MOST_BRANCHES = 30_000
 
 
 def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:
