@@ -16,11 +16,14 @@ import constrain
 from constrain import Grammar, GrammarCompiler, Matcher, Vocabulary
 from constrain.backends import load_backend
 from constrain.demo import load
-from constrain.generation import beam_search, generate, generate_batch
+from constrain.generation import beam_search, encode_chat, generate, generate_batch
 from constrain.tokenizers import DecodeStream, OffsetDecodeStream, StopSequenceDecoder
+from constrain.tokenizers.mock import MockTokenizer
 from constrain.tools import TurnParser, parse
 
 COMPILED = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes", "no"]))
+YES = GrammarCompiler(BYTES).compile(Grammar.from_choices(["yes"]))
+ANY = Grammar.from_regex("[a-z]*")
 MASK = constrain.allocate_token_bitmask(1, BYTES.size)
 
 
@@ -38,8 +41,33 @@ def _fed_behind_its_end(style: str) -> None:
         (lambda: Matcher(COMPILED).accept_bytes(3), "takes bytes, not int"),
         (lambda: Matcher(COMPILED).accept_tokens(121), "token_ids must be a list of token ids, not 121"),
         (lambda: Matcher(COMPILED).validate_tokens(121), "token_ids must be a list of token ids, not 121"),
+        (lambda: Matcher(COMPILED).text(1), "there is no text of 1 steps, there were 0"),
+        (lambda: Matcher(COMPILED).text(-1), "there is no text of -1 steps, there were 0"),
+        (lambda: Matcher(COMPILED).text(None), "steps must be an integer, not None"),
+        # Also of a grammar that the cache has.
+        (
+            lambda: [(each := GrammarCompiler(BYTES)).compile(ANY), each.compile(ANY, time_limit=-1)],
+            "a time limit must be a positive number of seconds, not -1",
+        ),
         (lambda: Matcher(COMPILED).rollback(None), "rollback() takes a number of steps, not None"),
         (lambda: Matcher(COMPILED).rollback(0.5), "rollback() takes a number of steps, not 0.5"),
+        (lambda: Matcher(YES).forced_tokens(tokenizer="gpt-4"), "or has encode(text).ids, which str has not"),
+        (lambda: Matcher(YES).forced_tokens(tokenizer=5), "or has encode(text).ids, which int has not"),
+        # As tokenizers of transformers have it.
+        (
+            lambda: Matcher(YES).forced_tokens(tokenizer=SimpleNamespace(encode=list)),
+            "has encode(text).ids, which SimpleNamespace has not",
+        ),
+        (
+            lambda: Matcher(YES).forced_tokens(5, tokenizer=MockTokenizer()),
+            "history must be a list of token ids, not 5",
+        ),
+        (lambda: Matcher(YES).forced_tokens(["a"], tokenizer=MockTokenizer()), "token id 'a' is not an integer"),
+        # Whose apply_chat_template() lets messages write special tokens.
+        (
+            lambda: encode_chat(SimpleNamespace(apply_chat_template=list), [{"role": "user", "content": "hi"}]),
+            "encode_chat() takes a tokenizer of constrain.load_tokenizer(), which opens those of other libraries",
+        ),
         (lambda: Matcher(COMPILED, stop_token_ids=3), "stop_token_ids must be a list of token ids, not 3"),
         (lambda: Vocabulary([b"a", b"b"], eos_ids=1), "eos_ids must be a list of token ids, not 1"),
         (lambda: COMPILED.recognizer().try_push_byte(b"y"), "b'y' is not a byte: an integer from 0 to 255"),

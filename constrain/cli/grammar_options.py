@@ -58,7 +58,7 @@ def _kept(section: str, place: str) -> Callable[..., Callable[..., Any]]:
     return partial(option, section=section, expose_value=False, callback=keep)
 
 
-_grammar_option = _kept(GRAMMAR, _GIVEN_KINDS)
+_grammar_option = partial(_kept(GRAMMAR, _GIVEN_KINDS), only_once=True)
 _lark_option = _kept(_LARK, _GIVEN_LEXING)
 _turn_option = _kept(_TURN, _GIVEN_TURN)
 _json_option = _kept(_JSON, _GIVEN)

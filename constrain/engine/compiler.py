@@ -130,11 +130,15 @@ class GrammarCompiler:
             If the grammar matches no text at all.
         LimitError
             If it needs more memory than ``limit_bytes``, or more time than ``time_limit``.
+        ConstrainError
+            If ``time_limit`` is no positive number.
         """
+        # What is no limit is an error whether the cache has the grammar or not.
+        limits = limited(time_limit)
         compiled = self._known(grammar, "compile()")
         if compiled is not None:
             return compiled
-        with limited(time_limit):
+        with limits:
             compiled = CompiledGrammar(
                 grammar.ir,
                 self.vocabulary,

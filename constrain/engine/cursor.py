@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, NamedTuple
 
+from constrain.arguments import check_integer
 from constrain.engine.conditions.of_grammar import conditions_of
 from constrain.engine.conditions.protocol import Condition
 from constrain.engine.expectations import Expectation, expected_at
@@ -25,6 +26,7 @@ from constrain.engine.storage.tables import array_address
 from constrain.engine.transaction import transact
 from constrain.engine.traveller import Traveller, bytes_of, push_bytes, read_again
 from constrain.engine.vocabulary.bitmasks import Bitmask
+from constrain.errors import ConstrainError
 from constrain.grammar.tokens import MARK_BYTE
 from constrain.kernels.untracking import untrack
 
@@ -138,7 +140,15 @@ class Cursor:
         return steps[::-1]
 
     def text(self, steps: int) -> bytes:
-        """The bytes of the last ``steps`` steps."""
+        """The bytes of the last ``steps`` steps.
+
+        Raises
+        ------
+        ConstrainError
+            If there were fewer steps, or ``steps`` is no integer.
+        """
+        if not 0 <= check_integer("steps", steps) <= self._steps:
+            raise ConstrainError(f"there is no text of {steps} steps, there were {self._steps}")
         pieces = []
         link = self._parent
         for _ in range(steps):

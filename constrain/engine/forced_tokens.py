@@ -13,6 +13,8 @@ the finished text is encoded.  Two things can spoil that:
 
 from __future__ import annotations
 
+import operator
+import reprlib
 import threading
 import weakref
 from bisect import bisect_left
@@ -74,7 +76,7 @@ class ForcedTokens:
     """
 
     def __init__(self, vocabulary: Vocabulary, encoder: Encoder) -> None:
-        self._encoder = encoder
+        self._encoder = _checked(encoder)
         self._tokens = vocabulary.tokens
         self._size = vocabulary.size
         self._anchor = ""
@@ -235,17 +237,40 @@ def forced_tokens(vocabulary: Vocabulary, encoder: Encoder) -> ForcedTokens:
     return known[1]
 
 
+def _checked(encoder: Any) -> Any:
+    """The tokenizer, if its results have ids; those of ``transformers`` are lists."""
+    try:
+        # A str has an encode() of its own.
+        found = encoder.encode("a") if hasattr(encoder, "encode") and not isinstance(encoder, str) else None
+    except ConstrainError:  # not every tokenizer has a token for this text
+        return encoder
+    if not hasattr(found, "ids"):
+        kind = type(encoder).__name__
+        raise ConstrainError(
+            f"a tokenizer is one of constrain.load_tokenizer(), or has encode(text).ids, which {kind} has not"
+        )
+    return encoder
+
+
 def text_behind(vocabulary: Vocabulary, history: Sequence[int]) -> bytes:
     """The end of the text that some tokens spell, long enough to split what follows; behind the last special one.
 
     Raises
     ------
     ConstrainError
-        If an id is out of range.
+        If an id is out of range or no integer.
     """
     pieces: list[bytes] = []
     length = 0
-    for token in reversed(history):
+    try:
+        backwards = reversed(history)
+    except TypeError:
+        raise ConstrainError(f"history must be a list of token ids, not {reprlib.repr(history)}") from None
+    for each in backwards:
+        try:
+            token = operator.index(each)
+        except TypeError:
+            raise ConstrainError(f"history: token id {each!r} is not an integer") from None
         if not 0 <= token < vocabulary.size:
             raise ConstrainError(f"token id {token} is out of range, the vocabulary has {vocabulary.size} tokens")
         if length >= CONTEXT_BYTES or vocabulary.kinds[token] != NORMAL or token in vocabulary.spelled_ids:

@@ -91,6 +91,11 @@ def encode_chat(
     variables : mapping, optional
         What else the template reads, by name.
     """
+    if not isinstance(tokenizer, Tokenizer):
+        raise ConstrainError(
+            f"encode_chat() takes a tokenizer of constrain.load_tokenizer(), which opens those of other libraries too, "
+            f"not {type(tokenizer).__name__}"
+        )
     ids: list[int] = tokenizer.apply_chat_template(
         messages,
         tools=tools,

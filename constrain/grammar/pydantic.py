@@ -20,7 +20,7 @@ def schema_of(model: Any) -> dict[str, Any]:
     try:
         import pydantic
         from pydantic.errors import PydanticUserError
-        from pydantic_core import SchemaError
+        from pydantic_core import PydanticOmit, SchemaError
 
         from constrain.grammar.pydantic_schema import ValidatorJsonSchema
     except ImportError:
@@ -32,6 +32,8 @@ def schema_of(model: Any) -> dict[str, Any]:
     if isinstance(model, (str, int, float, bytes, tuple, list, set, pydantic.BaseModel)):
         name, kind = " ".join(repr(model).split()), type(model).__name__
         raise GrammarError(f"pydantic has no JSON Schema for {name}: it is a value ({kind}); give a type")
+    if model is pydantic.BaseModel:
+        raise GrammarError("pydantic has no JSON Schema for BaseModel itself: give a class with fields")
     try:
         if isinstance(model, pydantic.TypeAdapter):
             return model.json_schema(schema_generator=ValidatorJsonSchema)
@@ -42,6 +44,9 @@ def schema_of(model: Any) -> dict[str, Any]:
         # Of an argument that pydantic's validators cannot have: Field(ge=1e30) of an int.
         reason, name = " ".join(str(error).split()), " ".join(repr(model).split())
         raise GrammarError(f"pydantic has no validator for {name}: {reason}") from error
+    except PydanticOmit as error:
+        name = " ".join(repr(model).split())
+        raise GrammarError(f"pydantic has no JSON Schema for {name}: SkipJsonSchema leaves it out") from error
     except (PydanticUserError, NameError) as error:
         reason, name = str(error).splitlines()[0], " ".join(repr(model).split())
         raise GrammarError(f"pydantic has no JSON Schema for {name}: {reason}") from error

@@ -30,7 +30,7 @@ _OUTSIDE = {
     "\\b": f"(?:(?<={_IN})(?!{_OUT})|(?<!{_OUT})(?={_IN}))",
     "\\B": f"(?:(?<={_IN})(?={_IN})|(?<!{_OUT})(?!{_OUT}))",
 }
-_OF_LINES = {"^": "(?:^|(?<=\\n))", "$": "(?:$|(?=\\n))"}
+OF_LINES = {"^": "(?:^|(?<=\\n))", "$": "(?:$|(?=\\n))"}
 """With the flag ``m``, for which ECMA-262 has more ends of lines than the line feed."""
 
 # Within a set, and within one that is negated, where what is named must be all that Rust takes.
@@ -65,7 +65,7 @@ def as_ecma(pattern: str) -> str:
     """
     meanings = _OUTSIDE
     if found := _FLAGS.match(pattern):
-        meanings = _OUTSIDE | _OF_LINES
+        meanings = _OUTSIDE | OF_LINES
         others = found[1].replace("m", "")
         pattern = (f"(?{others})" if others else "") + pattern[found.end() :]
     parts = [found[0] for found in _PART.finditer(pattern)]

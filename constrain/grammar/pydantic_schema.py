@@ -23,6 +23,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
+from constrain.grammar.pydantic_compiled import with_flags
 from constrain.grammar.pydantic_patterns import (
     ASCII,
     BASE64URL,
@@ -115,6 +116,8 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         engine = schema.get("regex_engine", self._config.config_dict.get("regex_engine"))
         if isinstance(schema.get("pattern"), str) and engine != "python-re":
             written["pattern"] = as_ecma(schema["pattern"])
+        elif isinstance(schema.get("pattern"), re.Pattern):
+            written["pattern"] = with_flags(schema["pattern"])
         if schema.get("pattern") == ByteSize.byte_string_pattern:
             written["pattern"] = BYTE_SIZE
         if schema.get("ascii_only"):
@@ -249,6 +252,37 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         """The same of a dataclass."""
         fields = [(field["name"], field) for field in schema["fields"]]
         return self._without_others(super().dataclass_args_schema(schema), fields)
+
+    def arguments_schema(self, schema: Any) -> _Schema:
+        """Arguments of which some stand in a ``TypedDict`` (``**options: Unpack[Options]``) are members like others.
+
+        Pydantic writes that each further member is such a dictionary.
+        """
+        others = schema.get("var_kwargs_schema")
+        if others is None or schema.get("var_kwargs_mode") != "unpacked-typed-dict":
+            return super().arguments_schema(schema)
+        by_name: Any = {key: value for key, value in schema.items() if key != "var_kwargs_schema"}
+        written, further = super().arguments_schema(by_name), self.generate_inner(others)
+        if written["type"] != "object":
+            return super().arguments_schema(schema)
+        if "$ref" in further:
+            further = self.get_schema_from_definitions(further["$ref"]) or {}
+        properties = {**written["properties"], **further["properties"]}
+        required = [*written.get("required", ()), *further.get("required", ())]
+        return {**written, "properties": properties, "required": required}
+
+    def get_argument_name(self, argument: Any) -> str:
+        """The name that an argument is read by; pydantic writes the parameter's where there are several."""
+        aliases = argument.get("alias")
+        if not isinstance(aliases, list) or not self.by_alias:
+            return super().get_argument_name(argument)
+        paths = aliases if isinstance(aliases[0], list) else [aliases]
+        names = [path[0] for path in paths if len(path) == 1]
+        if names:
+            return str(names[0])
+        raise PydanticInvalidForJsonSchema(
+            f"an argument is read from the path {paths[0]} (AliasPath): give it an alias that is one name"
+        )
 
     def _without_others(self, written: _Schema, fields: Iterable[tuple[str, Any]]) -> _Schema:
         if written.get("additionalProperties") is False or "properties" not in written:

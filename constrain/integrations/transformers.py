@@ -149,7 +149,8 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         Raises
         ------
         ConstrainError
-            The shapes do not fit the grammars or the vocabulary, or a row has no token left to choose.
+            The shapes do not fit the grammars or the vocabulary, a row has no token left to choose, or a prompt has
+            something behind ``prompt_length`` that begins no text of the grammar.
         """
         rows, columns = scores.shape
         if input_ids.shape[0] != rows:
@@ -160,9 +161,16 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             raise ConstrainError(f"the model has scores for {columns} tokens, but the vocabulary has {self._size}")
         rows_per_grammar = rows // len(self._grammars)
         start = self._prompt_length(input_ids, rows_per_grammar)
+        begins = not self._states
         self._width = self._width or int(input_ids.shape[1])
         histories = _histories(input_ids, start, rows_per_grammar)
         states = [self._state(history) for history in histories]
+        if begins and None in states:
+            self.reset()
+            raise ConstrainError(
+                f"row {states.index(None)}: what the prompt has behind its first {start} tokens (prompt_length) is not"
+                " the beginning of a text of the grammar"
+            )
         while len(self._states) > max(_MIN_KEPT, _STEPS_KEPT * rows):
             self._states.popitem(last=False)
 
@@ -322,6 +330,9 @@ def generate(
     if not all(isinstance(message, Mapping) for message in messages):
         raise ConstrainError("prompt must be a text or a chat's messages; for several use ConstrainLogitsProcessor")
     tokenizer = _tokenizer_of(model) if tokenizer is None else tokenizer
+    if not callable(tokenizer) or not hasattr(tokenizer, "eos_token_id"):
+        given = type(tokenizer).__name__
+        raise ConstrainError(f"tokenizer must be one of transformers, not {given}: AutoTokenizer.from_pretrained(path)")
     grammar, read = _reader(output)
     compiler = _compiler_of(model, tokenizer)
     ends = list(compiler.vocabulary.eos_ids)

@@ -47,6 +47,13 @@ def checked_texts(texts: Any, what: str = "texts") -> list[str]:
     return listed
 
 
+def check_flags(**flags: Any) -> None:
+    """An error for a flag that is neither True nor False."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise TokenizerError(f"{name} must be True or False, not {_named(flag)}")
+
+
 def checked_id(token_id: Any) -> int:
     """The id as an int; a float or a str is no id, whatever its value."""
     try:

@@ -57,6 +57,8 @@ def padded_batch(
     if pad_id is None:
         raise TokenizerError("pad_id: this tokenizer has no token for padding; choose one, such as that of an end")
     fill = checked_id(pad_id)
+    if isinstance(encodings, Encoding) or not isinstance(encodings, Iterable):
+        raise TokenizerError(f"encodings must be several, not one {type(encodings).__name__}")
     rows = [_cut(_ids_of(each), max_length, truncation_side) for each in encodings]
     longest = max(map(len, rows), default=0)
     if length is not None and longest > length:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
-from constrain.tokenizers.arguments import check_token_ids, checked_texts
+from constrain.tokenizers.arguments import check_token_ids, checked_texts, utf8_of
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.special_tokens import SpecialTokens
 
@@ -31,6 +31,8 @@ def further_tokens(
     listed = checked_texts(texts)
     if "" in listed:
         raise TokenizerError("a token to be added has no text")
+    for text in listed:
+        utf8_of(text)
     if len(set(listed)) < len(listed):
         raise TokenizerError(f"{next(text for text in listed if listed.count(text) > 1)!r} is to be added twice")
     size = tokenizer.vocab_size

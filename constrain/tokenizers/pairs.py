@@ -69,6 +69,8 @@ def encode_pair(
     Raises :class:`TokenizerError` where the file does not say how two texts are put together, or where cutting that
     text does not make room enough.
     """
+    if not isinstance(tokenizer, Tokenizer):
+        raise TokenizerError(f"a tokenizer of constrain.load_tokenizer is needed, not a {type(tokenizer).__name__}")
     parts = tokenizer.pair_template
     if not add_special_tokens:
         # Order and types are those of the file even so.

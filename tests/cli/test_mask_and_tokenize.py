@@ -101,6 +101,8 @@ def test_mask_of_a_prefix_that_breaks_the_grammar(run):
     ("arguments", "message"),
     [
         ([], "exactly one of"),
+        (["--regex", "a", "-r", "b"], "--regex is there twice"),
+        (["--choices", "a,b", "--choices=c"], "--choices is there twice"),
         (["--choices", "a", "--prefix", "a", "--prefix-file", "x"], "exclude each other"),
         (["--schema", "-", "--prefix-file", "-"], "cannot both come from stdin"),
         (["--choices", "a", "--limit", "-1"], "'--limit'"),

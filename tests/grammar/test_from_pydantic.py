@@ -9,6 +9,7 @@ import json
 from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
 
 import pydantic
+import pydantic.json_schema
 import pytest
 from naive import NaiveRecognizer
 from typing_extensions import TypedDict
@@ -170,6 +171,12 @@ class Opaque:
 @pytest.mark.parametrize("model", [Opaque, 5, "NoSuchType"])
 def test_types_that_pydantic_does_not_know(model: Any) -> None:
     with pytest.raises(GrammarError, match="pydantic has no JSON Schema"):
+        constrain.Grammar.from_pydantic(model)
+
+
+@pytest.mark.parametrize("model", [pydantic.BaseModel, Annotated[int, pydantic.json_schema.SkipJsonSchema()]])
+def test_types_that_pydantic_knows_and_writes_no_schema_for(model: Any) -> None:
+    with pytest.raises(GrammarError, match=r"^pydantic has no JSON Schema for [^\n]*: (give|SkipJsonSchema)"):
         constrain.Grammar.from_pydantic(model)
 
 

@@ -372,3 +372,20 @@ def test_many_places_where_the_text_decides_are_on_the_way(monkeypatch: pytest.M
     rest = matcher.completion()
     assert matcher.accept_tokens(rest)
     assert matcher.is_accepting()
+
+
+def test_a_budget_that_is_too_small_is_told_soon() -> None:
+    """The search for a shorter text goes through few of the orders in which the members could come."""
+    names = [f"p{number}" for number in range(150)]
+    members = {name: {"type": "integer"} for name in names}
+    schema = {"type": "object", "properties": members, "additionalProperties": False, "required": names[:50]}
+    grammar = constrain.Grammar.from_json_schema(schema, property_order="any")
+    vocabulary = constrain.Vocabulary([*TOKENS, b"p", b"</s>"], eos_ids=[len(TOKENS) + 1])
+    compiled = constrain.GrammarCompiler(vocabulary).compile(grammar)
+    with pytest.raises(constrain.ConstrainError, match="max_tokens is 10, but the shortest text of the grammar"):
+        constrain.Matcher(compiled, 10)
+    assert compiled.unfolded is not None
+    assert len(compiled.unfolded.unfolding.kinds) < 60_000
+    matcher = constrain.Matcher(compiled)
+    assert matcher.accept_tokens(matcher.completion())
+    assert matcher.is_accepting()

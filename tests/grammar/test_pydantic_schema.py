@@ -8,6 +8,7 @@ import enum
 import fractions
 import inspect
 import ipaddress
+import json
 import random
 import re
 import uuid
@@ -17,7 +18,7 @@ from typing import Annotated, Any, Literal, Union
 import pydantic
 import pytest
 from masks import mask_of
-from typing_extensions import TypedDict
+from typing_extensions import Required, TypedDict, Unpack
 
 import constrain
 from constrain.errors import GrammarError
@@ -243,6 +244,8 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (Annotated[str, pydantic.Field(pattern=r"^[[:alpha:]]$")], '":]"'),
         (Annotated[str, pydantic.Field(pattern="(?i)^[a-k]$")], '"\u0131"'),
         (Annotated[str, pydantic.Field(pattern="(?i)^\u0131$")], '"i"'),
+        (Annotated[str, pydantic.Field(pattern=re.compile("^a + b$", re.VERBOSE))], '"a  b"'),
+        (Annotated[str, pydantic.Field(pattern=re.compile("^a$", re.MULTILINE))], '"a\u2028"'),
     ],
 )
 def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
@@ -250,6 +253,25 @@ def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
         pydantic.TypeAdapter(given).validate_json(text)
     matcher = constrain.Matcher(COMPILER.compile(constrain.Grammar.from_pydantic(given)))
     assert not (matcher.accept_bytes(text.encode()) and matcher.is_accepting())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (re.compile("^ a + b $  # several", re.VERBOSE), "aab"),
+        (re.compile("^a$", re.IGNORECASE), "A"),
+        (re.compile("^a.b$", re.DOTALL), "a\nb"),
+        (re.compile("^[$^]a$", re.MULTILINE), "x\n^a\ny"),
+        (re.compile("(?i)^\\$a$", re.MULTILINE | re.VERBOSE), "\n$A"),
+        (re.compile("^k$", re.IGNORECASE | re.ASCII), "K"),
+    ],
+)
+def test_flags_of_compiled_patterns(pattern: re.Pattern[str], text: str) -> None:
+    given = Annotated[str, pydantic.Field(pattern=pattern)]
+    assert pydantic.TypeAdapter(given).validate_python(text) == text
+    matcher = constrain.Matcher(COMPILER.compile(constrain.Grammar.from_pydantic(given)))
+    assert matcher.accept_bytes(json.dumps(text).encode())
+    assert matcher.is_accepting()
 
 
 @pytest.mark.parametrize(
@@ -388,6 +410,41 @@ def test_a_field_within_another_is_refused(alias: Any) -> None:
 
     with pytest.raises(GrammarError, match=r"a field is read from the path \['x', .*give it an alias"):
         constrain.Grammar.from_pydantic(Inside)
+
+
+class Options(TypedDict, total=False):
+    first: Required[int]
+    others: list[Options]
+
+
+def with_options(name: str = "", **options: Unpack[Options]) -> None: ...
+
+
+def with_choices(one: Annotated[int, pydantic.Field(validation_alias=pydantic.AliasChoices("a", "b"))]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "is_read"),
+    [
+        (with_options, '{"first":1}', True),
+        (with_options, '{"name":"x","first":1,"others":[{"first":2}]}', True),
+        (with_options, '{"name":"x"}', False),
+        (with_options, '{"first":1,"x":{"first":1}}', False),
+        (with_options, '{"x":{"first":1}}', False),
+        (with_choices, '{"a":1}', True),
+        (with_choices, '{"one":1}', False),
+    ],
+)
+def test_arguments_that_pydantic_writes_as_others(given: Any, text: str, is_read: bool) -> None:
+    matcher = constrain.Matcher(compiled_for(given))
+    assert (matcher.accept_bytes(text.encode()) and matcher.is_accepting()) is is_read
+
+
+def test_an_argument_within_another_is_refused() -> None:
+    def inside(first: Annotated[int, pydantic.Field(validation_alias=pydantic.AliasPath("x", 0))]) -> None: ...
+
+    with pytest.raises(GrammarError, match=r"an argument is read from the path \['x', 0\] .*give it an alias"):
+        constrain.Grammar.from_pydantic(inside)
 
 
 def test_no_date_within_its_bounds() -> None:

@@ -162,7 +162,7 @@ def test_arguments_in_any_order() -> None:
         ),
         ({"parameters": {"required": ["x y"]}}, "at #/0/parameters/required: the property 'x y' of 'f' cannot be an"),
         ({"parameters": {**DASHED, "minProperties": 3}}, "at #/0/parameters/minProperties: nothing is valid for this"),
-        ({"parameters": {"type": "array"}}, "at #/0/parameters: arguments are the members of an object"),
+        ({"parameters": {"type": "array"}}, "at #/0/parameters/type: the arguments of a tool are an object, not"),
         ({"parameters": {"x-guidance": {"whitespace_pattern": " "}}}, "at #/0/parameters/x-guidance: white space, "),
         ({"parameters": {"x-guidance": {"json_allowed_escapes": "n"}}}, "at #/0/parameters/x-guidance: white space, "),
         ({"name": "a-b"}, "at #/0/name: a tool is called by an identifier of Python in the style llama4_pythonic, not"),

@@ -685,6 +685,9 @@ def test_order_and_other_arguments() -> None:
     assert fits(compiled("hermes", closed=False), other)
 
 
+def by_place(x: int, /) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("tools", "options", "message"),
     [
@@ -698,6 +701,9 @@ def test_order_and_other_arguments() -> None:
         ([WEATHER, {"name": "a_tool"}], {"special_tokens": ["tool"]}, "at #/1: the name of a tool holds 'tool'"),
         ([WEATHER], {"special_tokens": None}, "special_tokens must be names of tokens"),
         ([WEATHER], {"special_tokens": [["a"]]}, "special_tokens must be names of tokens"),
+        ([{"name": "f", "inputSchema": {"type": "array"}}], {}, "at #/0/inputSchema/type: the arguments of a tool are"),
+        ([WEATHER, by_place], {}, "at #/1: the arguments of by_place have no names, as those of a tool do: no *args"),
+        ([list[int]], {}, "at #/0: the arguments of list have no names"),
         ([{"parameters": {}}], {}, "at #/0: a function must have a name"),
         ([{"name": "a b"}], {}, "at #/0/name: "),
         ([{"name": "a"}, {"name": "a"}], {}, "at #/1: there are two tools named 'a'"),

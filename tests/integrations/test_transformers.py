@@ -15,6 +15,7 @@ from tiny_models import write_folder  # noqa: E402
 from constrain import Grammar, GrammarCompiler, Vocabulary  # noqa: E402
 from constrain.errors import ConstrainError  # noqa: E402
 from constrain.integrations.transformers import ConstrainLogitsProcessor, generate  # noqa: E402
+from constrain.tokenizers.mock import MockTokenizer  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PAD, EOS = 0, 1
@@ -210,6 +211,16 @@ def test_prompt_that_begins_the_output(model, compiled):
         processor(torch.zeros((1, 2), dtype=torch.long), torch.zeros((1, MODEL_WIDTH)))
 
 
+def test_a_prompt_that_begins_no_text(compiled):
+    processor = ConstrainLogitsProcessor(compiled["x*y"], prompt_length=1)
+    ids = torch.tensor([[5, TOKENS.index(b"x")], [5, 5]])
+    scores = torch.zeros(2, MODEL_WIDTH)
+    for _ in range(2):
+        with pytest.raises(ConstrainError, match=r"^row 1: what the prompt has behind its first 1 tokens"):
+            processor(ids, scores)
+    assert torch.isfinite(processor(ids[:1], scores[:1])).any()
+
+
 def test_assisted_decoding(model, compiled):
     inputs = prompts(1)
     for sample in (False, True):
@@ -229,6 +240,7 @@ def test_scores_are_not_modified_and_rows_that_are_over_stay_finite(compiled):
     scores = torch.randn(3, MODEL_WIDTH, device=DEVICE)
     before = scores.clone()
     y = TOKENS.index(b"y")
+    processor(torch.zeros((3, 0), dtype=torch.long, device=DEVICE), scores)
     masked = processor(torch.tensor([[y, EOS, PAD], [y, y, y], [TOKENS.index(b"x")] * 3], device=DEVICE), scores)
     assert torch.equal(scores, before)
     allowed = [set(torch.isfinite(row).nonzero().flatten().tolist()) for row in masked]
@@ -422,6 +434,9 @@ def test_one_line_says_what_it_lacks(model, loaded):
         )
     with pytest.raises(ConstrainError, match=r"model must be a transformers model, not str: AutoModel"):
         generate("path/to/model", "A", int)
+    for wrong in (5, "path/to/model", MockTokenizer()):
+        with pytest.raises(ConstrainError, match=r"tokenizer must be one of transformers, not \w+: AutoTokenizer"):
+            generate(loaded, "?", int, tokenizer=wrong)
     with pytest.raises(ConstrainError, match="max_new_tokens must be an integer, not str '9'"):
         generate(loaded, "?", int, max_new_tokens="9")
     with pytest.raises(TypeError, match=r"ConstrainLogitsProcessor\(\) takes a CompiledGrammar, not Grammar"):

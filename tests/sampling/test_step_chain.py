@@ -204,6 +204,14 @@ def test_temperature_zero():
     assert kept(left(Temperature(0.5, 0.5), [9, -900, -900])) == {0}  # no entropy, no temperature
 
 
+@pytest.mark.parametrize(("tau", "eta"), [(5.0, 1e6), (0.0, 1e308), (1e308, 1e308), (5.0, 1e308)])
+def test_mirostat_with_huge_numbers(tau, eta):
+    chain = SamplerChain([Mirostat(tau, eta)], 3)
+    logits = np.random.default_rng(1).normal(size=50)
+    for _ in range(50):
+        assert 0 <= chain.sample(logits) < 50
+
+
 def test_mirostat():
     rng = np.random.default_rng(3)
     tau, eta = 3.0, 0.2

@@ -236,6 +236,7 @@ def test_files_that_make_no_sense(folder):
         ("{% for x in y %}", "chat template, line 1"),
         ("{{ 'a'|urlize }}", "No filter named 'urlize'"),
         ("{{ raise_exception('only one system message') }}", "says: only one system message"),
+        ("{{ raise_exception('one\\n\\ntwo') }}", "says: one two"),
         ("{{ messages[9].content.x }}", "has no element 9"),
         ("{{ 1 / 0 }}", "ZeroDivisionError"),
         ("{{ 'a' + 1 }}", "TypeError"),

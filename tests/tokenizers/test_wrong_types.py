@@ -12,10 +12,12 @@ import tokenizers
 from tokenizer_json_files import bert_like, byte_level, split, t5_like
 
 from constrain.errors import ConstrainError, TokenizerError
-from constrain.tokenizers import DecodeStream, Sequence, StopSequenceDecoder, load_tokenizer
+from constrain.tokenizers import DecodeStream, Sequence, StopSequenceDecoder, load_tokenizer, save_tokenizer_json
 from constrain.tokenizers.adapters import adapt
+from constrain.tokenizers.batches import padded_batch
 from constrain.tokenizers.formats.tokenizer_json import parse_tokenizer_json
 from constrain.tokenizers.mock import MockTokenizer
+from constrain.tokenizers.pairs import encode_pair
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -127,6 +129,34 @@ def test_ids_of_other_libraries(tokenizer):
     stream = DecodeStream(tokenizer)
     assert "".join(stream.step_batch(torch.tensor(ids))) == text
     assert tokenizer.encode(np.str_("the")).ids == ids
+
+
+def test_tokens_to_be_added(tokenizer):
+    for texts in ([""], ["x", "x"], ["\ud800"], [5], "x", None):
+        refused(tokenizer.with_added_tokens, texts)
+    for name in ("special", "lstrip", "rstrip", "single_word", "normalized"):
+        for value in (1, "yes", "none"):
+            refused(tokenizer.with_added_tokens, ["x"], **{name: value})
+
+
+def test_pairs_and_batches(tokenizer):
+    for other in (None, 5, "tokenizer.json"):
+        refused(encode_pair, other, "a", "b")
+    for encodings in (tokenizer.encode("a"), None, 5):
+        refused(padded_batch, encodings, pad_id=0)
+
+
+def test_where_a_tokenizer_cannot_be_written(tokenizer):
+    for path in ("", "/", ".", None, 5):
+        refused(save_tokenizer_json, tokenizer, path)
+
+
+def test_a_tokenizer_with_a_lone_surrogate_cannot_be_written(tmp_path):
+    content = t5_like()
+    content["normalizer"] = {"type": "Replace", "pattern": {"String": "\ud800"}, "content": ""}
+    tokenizer = of_json(content)
+    refused(save_tokenizer_json, tokenizer, tmp_path / "tokenizer.json")
+    assert not list(tmp_path.iterdir())
 
 
 def test_chats(tokenizer):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +33,10 @@ class _Run(Protocol):
 
 def _nothing() -> None:
     pass
+
+
+class EnoughRulesError(Exception):
+    """A kernel came upon rules beyond those that may be made for it (:meth:`UnfoldedRules.at_most`)."""
 
 
 class UnfoldedRules:
@@ -79,6 +85,7 @@ class UnfoldedRules:
             lambda symbol: bool(derives[symbol] if symbol >= 0 else usable[~symbol]), longest_behind
         )
         tables.ctx[NEVER_OPEN] = self.unfolding.decided_by == ir_module.BY_RULES
+        self._most_branches = sys.maxsize
         # Called when rules were added.
         self.when_added: Callable[[], None] = _nothing
         # Whether what follows was once said to be nothing: what a way on costs may then be more than was known.
@@ -87,8 +94,23 @@ class UnfoldedRules:
         self._dots: dict[tuple[int, int], int] = {}
         self.add_new()
 
+    @contextmanager
+    def at_most(self, branches: int) -> Iterator[None]:
+        """In here rules are made as long as no more branches than these have come from them, and some at the end.
+
+        What needs others ends with an :class:`EnoughRulesError`, as if it had not run.
+        """
+        before = self._most_branches
+        self._most_branches = min(before, len(self.unfolding.kinds) + branches)
+        try:
+            yield
+        finally:
+            self._most_branches = before
+
     def unfold(self) -> None:
         """Make the rules of the branches that a kernel came upon."""
+        if len(self.unfolding.kinds) > self._most_branches:
+            raise EnoughRulesError
         for branch in dict.fromkeys(self._tables.get(t.UNMADE_BRANCHES).tolist()):
             hard = self.unfolding.kinds[branch] & IS_HARD
             rights = [] if hard else self.unfolding.unfold(branch)

@@ -62,7 +62,11 @@ def _read(tool: Any, pointer: str) -> Tool:
         if not callable(tool) or not hasattr(tool, "__name__"):
             kind = type(tool).__name__
             raise SchemaError(f"a tool is an object, a pydantic model or a function, not {kind}", pointer)
-        return _named(tool.__name__, schema_of(tool), pointer)
+        parameters = schema_of(tool)
+        if parameters.get("type", "object") != "object":
+            reason = f"the arguments of {tool.__name__} have no names, as those of a tool do: no *args and no / there"
+            raise SchemaError(reason, pointer)
+        return _named(tool.__name__, parameters, pointer)
     inner, where = tool, pointer
     if "function" in tool:
         if tool.get("type", "function") != "function":
@@ -92,4 +96,7 @@ def _named(name: Any, parameters: dict[str, Any] | bool, pointer: str, keyword: 
     elif isinstance(parameters, dict) and "type" not in parameters:
         # Arguments have names.
         parameters = {"type": "object", **parameters}
+    elif isinstance(parameters, dict) and isinstance(parameters["type"], str) and parameters["type"] != "object":
+        reason = f"the arguments of a tool are an object, not of the type {cut(repr(parameters['type']))}"
+        raise SchemaError(reason, f"{pointer}/{keyword}/type")
     return Tool(name, parameters, pointer, keyword)

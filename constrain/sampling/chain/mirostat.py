@@ -10,6 +10,9 @@ from constrain.arguments import check_number
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.step import Candidates, Situation, Step
 
+_LARGEST_MU = 1e300
+"""So that no sum of two is infinite, and no difference of infinities no number."""
+
 
 class Mirostat(Step):
     """The tokens stay whose surprise ``-log2 p`` is at most ``mu``, which begins at ``2 * tau``.
@@ -31,12 +34,13 @@ class Mirostat(Step):
     def apply(self, candidates: Candidates, situation: Situation) -> Candidates:
         order = candidates.most_likely_first()
         p = candidates.probabilities()[order]
-        surprising = np.flatnonzero(p < 2.0**-self.mu)
+        # Below 0 it is the same for every mu: no token surprises so little.
+        surprising = np.flatnonzero(p < 2.0 ** min(1.0, -self.mu))
         return candidates.keep(order[: max(1, int(surprising[0]))] if len(surprising) else order)
 
     def drawn(self, candidates: Candidates, place: int) -> None:
         surprise = -math.log2(candidates.probabilities()[place])
-        self.mu -= self._eta * (surprise - self._tau)
+        self.mu = min(max(self.mu - self._eta * (surprise - self._tau), -_LARGEST_MU), _LARGEST_MU)
 
     def fresh(self) -> Mirostat:
         return Mirostat(self._tau, self._eta)

@@ -51,9 +51,10 @@ class CompiledTemplate:
         except (RecursionError, MemoryError):
             raise LimitError("the chat template calls itself too deeply or needs too much memory") from None
         except jinja2.TemplateError as error:
-            raise TokenizerError(f"the chat template says: {error}") from None
+            raise TokenizerError(f"the chat template says: {' '.join(str(error).split())}") from None
         except Exception as error:  # a template can raise anything that Python's operators raise
-            raise TokenizerError(f"the chat template fails: {type(error).__name__}: {error}") from None
+            reason = " ".join(str(error).split())
+            raise TokenizerError(f"the chat template fails: {type(error).__name__}: {reason}") from None
 
 
 @lru_cache(maxsize=32)

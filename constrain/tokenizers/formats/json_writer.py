@@ -44,7 +44,13 @@ def save_tokenizer_json(tokenizer: Tokenizer, path: str | os.PathLike[str]) -> N
     be written.
     """
     place = checked_path(path)
-    data = json.dumps(tokenizer_json_of(tokenizer), ensure_ascii=False, indent=1).encode()
+    if not place.name:
+        raise TokenizerError(f"{place} is the path of a folder: give that of a file, such as tokenizer.json")
+    try:
+        data = json.dumps(tokenizer_json_of(tokenizer), ensure_ascii=False, indent=1).encode()
+    except UnicodeEncodeError as error:
+        near = error.object[max(0, error.start - 20) : error.end]
+        raise TokenizerError(f"{near!r}: a lone surrogate has no UTF-8, so that it cannot be written") from None
     beside = place.with_name(f"{place.name}.{os.getpid()}.part")
     try:
         beside.write_bytes(data)

@@ -22,7 +22,7 @@ import numpy as np
 from constrain.errors import TokenizerError
 from constrain.kernels.library import loaded
 from constrain.tokenizers.added_tokens import AddedToken, any_finder
-from constrain.tokenizers.arguments import checked_text
+from constrain.tokenizers.arguments import check_flags, checked_text
 from constrain.tokenizers.base import Encoding, Tokenizer
 from constrain.tokenizers.further_tokens import further_tokens, with_additional
 from constrain.tokenizers.packed_strings import PackedStrings, packed
@@ -160,6 +160,9 @@ class ShortTextTokenizer(Tokenizer):
         single_word: bool = False,
         normalized: bool | None = None,
     ) -> Self:
+        check_flags(special=special, lstrip=lstrip, rstrip=rstrip, single_word=single_word)
+        if normalized is not None:
+            check_flags(normalized=normalized)
         if normalized and not self._reads_normalized:
             raise TokenizerError("tokens are looked for in normalized text only by what is read from a tokenizer.json")
         if normalized is None:

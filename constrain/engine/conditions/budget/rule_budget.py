@@ -37,6 +37,7 @@ from constrain.engine.conditions.protocol import Walk, condition_of
 from constrain.engine.conditions.unique_keys.unique_keys import UniqueKeys, keys_after
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import Place
+from constrain.engine.parser.rules_on_demand import EnoughRulesError
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.statuses import REPEATED_KEY
 from constrain.engine.traveller import Traveller
@@ -48,17 +49,18 @@ from constrain.errors import ConstrainError
 _EFFORT = 400_000
 _SMALL, _SMALL_EFFORT = 2_000, 20_000
 
-# And where each step may mean that rules are made.
+# And where each step may mean that rules are made; in an object of 300 properties in any order, 300 for each member.
 _EFFORT_WITH_RULES = 2_000
+_MOST_BRANCHES = 30_000
 
 
 def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFORT) -> list[int] | None:
     """The shortest completion that can be found of at most ``most`` tokens, or None.  The caller holds the lock."""
-    if compiled.ir.make_unfolding is not None:
-        effort = min(effort, _EFFORT_WITH_RULES)
-    found = np.zeros(2, np.int32)
-    compiled.run_at(place, completion_search.search_completion, min(most, completion_search.MOST), effort, found)
-    count, way = found.tolist()
+    most = min(most, completion_search.MOST)
+    if compiled.unfolded is None:
+        count, way = _searched(compiled, place, most, effort)
+    else:
+        count, way = _searched_with_rules(compiled, place, most, min(effort, _EFFORT_WITH_RULES))
     if count == NEVER:
         return None
     ways = compiled._tables.get(t.PATH_WAYS)
@@ -71,6 +73,25 @@ def search(compiled: GrammarTables, place: Place, most: int, effort: int = _EFFO
     tokens.reverse()
     rest = completion_or_none(compiled, place_after(compiled, place, tokens))
     return None if rest is None else tokens + rest
+
+
+def _searched(compiled: GrammarTables, place: Place, most: int, effort: int) -> tuple[int, int]:
+    found = np.zeros(2, np.int32)
+    compiled.run_at(place, completion_search.search_completion, most, effort, found)
+    count, way = found.tolist()
+    return count, way
+
+
+def _searched_with_rules(compiled: GrammarTables, place: Place, most: int, effort: int) -> tuple[int, int]:
+    """The same where the text decides which rules there are: with less effort, where it would make too many."""
+    assert compiled.unfolded is not None
+    with compiled.unfolded.at_most(_MOST_BRANCHES):
+        while effort:
+            try:
+                return _searched(compiled, place, most, effort)
+            except EnoughRulesError:
+                effort //= 2
+    return NEVER, -1
 
 
 def start_completion(compiled: GrammarTables) -> list[int] | None:

@@ -270,6 +270,7 @@ class _Prices:
         self._of_required = sum(
             self._plain.get(member, NEVER) for member in range(len(order.required)) if self._is_required(member)
         )
+        self._last_done = 0, 0
         # How much less a member costs without the comma, at least.
         self._comma = min(
             (
@@ -289,18 +290,25 @@ class _Prices:
         if state.pending:
             cost = self._meeting(state, missing)
         else:
-            cost = self._of_required
-            done = self._required & state.used
-            while done:
-                low = done & -done
-                cost -= self._plain.get(low.bit_length() - 1, NEVER)
-                done ^= low
+            cost = self._of_required - self._of_done(self._required & state.used)
             # The object without members is a rule of its own.
             wanted = max(self._order.low, int(state.is_empty)) - state.members - missing.bit_count()
             cost += self._filling(state.used, wanted, ())
         if state.is_empty and cost < NEVER:
             cost -= self._comma
         return cost + self._close
+
+    def _of_done(self, done: int) -> int:
+        """What those that are required and done cost: mostly one of them is other than at the last call."""
+        last, cost = self._last_done
+        changed = done ^ last
+        while changed:
+            low = changed & -changed
+            price = self._plain.get(low.bit_length() - 1, NEVER)
+            cost += price if done & low else -price
+            changed ^= low
+        self._last_done = done, cost
+        return cost
 
     def _filling(self, used: int, wanted: int, others: Collection[int]) -> int:
         """What it costs to add members that are not required, and none of ``others``, until there are enough."""

@@ -1,0 +1,25 @@
+"""Compiled patterns, which pydantic matches with Python's ``re``, in the syntax of a schema's ``pattern``.
+
+Pydantic writes the text of ``re.compile("^a + b$", re.VERBOSE)`` alone, in which the blanks are blanks.  Here its flags
+stand in front: ``(?x)^a + b$``.  With ``re.MULTILINE`` the places ``^`` and ``$`` are written out, as ECMA-262 has more
+ends of lines than the line feed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from constrain.grammar.pydantic_rust import OF_LINES
+
+_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_OWN_FLAGS = re.compile(r"\s*\(\?[aimsux]+\)")
+
+
+def with_flags(pattern: re.Pattern[str]) -> str:
+    """The text of a compiled pattern with what its flags say."""
+    letters = "".join(letter for letter in "aisx" if pattern.flags & re.RegexFlag[letter.upper()])
+    own = _OWN_FLAGS.match(pattern.pattern)
+    text = pattern.pattern[own.end() :] if own else pattern.pattern
+    if pattern.flags & re.MULTILINE:
+        text = "".join(OF_LINES.get(part, part) for part in _PART.findall(text))
+    return (f"(?{letters})" if letters else "") + text
