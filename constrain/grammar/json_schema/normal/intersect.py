@@ -7,11 +7,19 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import NamedTuple, TypeVar
 
-from constrain.grammar.json_schema.document.places import Handle, conjunction
+from constrain.grammar.json_schema.document.places import Handle, Never, conjunction, negate
 from constrain.grammar.json_schema.lexical.multiples import is_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, is_integral
 from constrain.grammar.json_schema.lexical.strings import is_text
-from constrain.grammar.json_schema.lexical.texts import contains, includes, is_of_format, members, without
+from constrain.grammar.json_schema.lexical.texts import (
+    contains,
+    every,
+    includes,
+    is_of_format,
+    is_surely_empty,
+    members,
+    without,
+)
 from constrain.grammar.json_schema.normal import nodes as n
 
 _Value = TypeVar("_Value", str, Decimal)
@@ -384,10 +392,11 @@ def _objects(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> n.Node | 
     low, high, required, bound = frame
     properties = _properties(left, right, bound)
     additional = conjunction(left.additional, right.additional)
+    rules = _both_rules(left.rules, right.rules)
     some = []
     some_rules = _both_rules(left.some, right.some)
     for rule in some_rules:
-        demand = _demand(rule, properties, additional, left.pointer, probe)
+        demand = _demand(rule, properties, additional, rules, left.pointer, probe)
         if isinstance(demand, n.Conflict):
             return demand
         if isinstance(demand, n.KeyRule):
@@ -397,6 +406,14 @@ def _objects(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> n.Node | 
         else:
             properties[demand] = conjunction(properties[demand], rule.value)
             required = {**required, demand: required.get(demand, left.pointer)}
+    if some and high is not None and high.value == 1 and not properties and not required:
+        # The only member meets all of them.
+        for rule in some:
+            never = Never(left.pointer, "the only member has to be another one").handle
+            rules += (n.KeyRule(without(rule.keys), never),)
+            if rule.value:
+                rules += (n.KeyRule(rule.keys, rule.value),)
+        some, low = [], most(low, n.Count(1, left.pointer))
     conflict = _size_conflict(low, high, required) if some_rules else None
     if conflict is not None:
         return conflict
@@ -405,7 +422,7 @@ def _objects(left: n.ObjectNode, right: n.ObjectNode, probe: Probe) -> n.Node | 
         properties,
         required,
         additional,
-        _both_rules(left.rules, right.rules),
+        rules,
         tuple(some),
         low,
         high,
@@ -475,31 +492,52 @@ def _properties(left: n.ObjectNode, right: n.ObjectNode, bound: dict[str, Handle
 
 
 def _demand(
-    rule: n.KeyRule, properties: dict[str, Handle], additional: Handle, pointer: str, probe: Probe
+    rule: n.KeyRule,
+    properties: dict[str, Handle],
+    additional: Handle,
+    rules: tuple[n.KeyRule, ...],
+    pointer: str,
+    probe: Probe,
 ) -> n.KeyRule | n.Count | str | n.Conflict:
-    """What a rule comes to that says that there is such a member: in an object of named members often less.
+    """What a rule comes to that says that there is such a member: where few members can be, often less.
 
     The name of the only member that can be such a one; a least number of members, if all that there can be are such;
     why there is none; or the rule itself.
     """
     conflict = probe(conjunction(additional, rule.value))
-    if conflict is None:
-        return rule
+
+    def is_implied(handle: Handle) -> bool:
+        return not rule.value or probe(conjunction(handle, negate(rule.value))) is not None
+
+    # Of the members without a name of their own: whether some can be such, and whether some can be others.
+    others_meet, are_all = conflict is None, is_implied(additional)
+    if others_meet:
+        forbidden = [(each.keys, why) for each in rules if each.value and (why := probe(each.value)) is not None]
+        if not forbidden:
+            return rule
+        conflict = forbidden[0][1]
+        left = every(*(without(keys) for keys, _ in forbidden))
+        others_meet = not is_surely_empty(every(left, rule.keys))
+        fit = () if are_all else [each.keys for each in rules if is_implied(conjunction(additional, each.value))]
+        wrong = every(left, *map(without, fit)) if fit else left
+        are_all = (are_all or is_surely_empty(wrong)) and is_surely_empty(every(left, without(rule.keys)))
     meeting: list[str] = []
-    # Whether all members that there can be are such.
-    are_all = not rule.value
     for name, handle in properties.items():
+        if (others_meet or len(meeting) > 1) and not are_all:
+            return rule
         if not is_text(name):
             continue
         if contains(rule.keys, name) and probe(conjunction(handle, rule.value)) is None:
             meeting.append(name)
+            are_all = are_all and is_implied(handle)
         elif are_all and probe(handle) is None:
             are_all = False
-        if len(meeting) > 1 and not are_all:
-            return rule
-    if not meeting:
-        return n.Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
-    return meeting[0] if len(meeting) == 1 else n.Count(1, pointer)
+    if others_meet or len(meeting) > 1:
+        return n.Count(1, pointer) if are_all else rule
+    if meeting:
+        return meeting[0]
+    assert conflict is not None
+    return n.Conflict(f"there is no member as is demanded: {conflict.reason}", conflict.pointer)
 
 
 def _required_conflict(name: str, handle: Handle, required: dict[str, str], probe: Probe) -> n.Conflict | None:
