@@ -49,7 +49,7 @@ def folder_of_hub_id(name: str, download: bool = False, revision: str | None = N
         if download:
             raise TokenizerError(f"{name}: it could not be downloaded from the Hugging Face Hub: {reason}") from None
         raise TokenizerError(
-            f"{name}: no such file or folder, and no repository of this name in the Hugging Face cache; download=True"
-            f" fetches it from the Hub ({reason})"
+            f"{name}: no such file or folder, and no repository of this name in the Hugging Face cache;"
+            f" load_tokenizer({name!r}, download=True) fetches it from the Hub, once ({reason})"
         ) from None
     return Path(folder)

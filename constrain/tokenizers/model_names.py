@@ -78,10 +78,10 @@ def find_rank_file(encoding: str, folder: Path | None = None, download: bool = F
     if download:
         return download_rank_file(source, own if folder is None else folder / name)
     looked = ", ".join(map(str, [*places, hub / "models--*" / "snapshots" / "*" / name]))
-    fetched = ", or fetch it with download=True" if source in SHA256 else ""
+    fetched = f"; load_tokenizer({encoding!r}, download=True) fetches it, once" if source in SHA256 else ""
     raise TokenizerError(
-        f"no rank file of the encoding {encoding}; looked for {looked}; give the path of {name}, or its folder"
-        f" as folder={fetched}"
+        f"no rank file of the encoding {encoding}; looked for {looked}; give the path of {name}, or its folder to"
+        f" load_tokenizer(folder=){fetched}"
     )
 
 
