@@ -112,8 +112,8 @@ def kinds_of(node: ObjectNode, switch: Switch, probe: Probe, pointer: str) -> It
         classes.setdefault(tuple(value in case.listed for case in cases), set()).add(value)
     # In the order of the conditions, and last all other values: which come first must not depend on hashes.
     for holds in [*sorted(classes, reverse=True), (False,) * len(cases)]:
-        # Often these are the values of one condition.
-        values = classes.get(holds, set())
+        # Often these are the values of one condition.  All other values are none of them: a condition may list nothing.
+        values = classes.get(holds)
         kind = next((case.values for case in cases if case.listed == values), None)
         if kind is None:
             kind = ()
