@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from byte_tokens import BYTES, fits
 from masks import mask_of
+from processor_time import processor_time
 
 import constrain
 from constrain.errors import SchemaError
@@ -116,3 +117,14 @@ def test_walks_under_budgets(seed: int) -> None:
                 assert matcher.accept_token(token)
                 text += b"" if token == EOS else TOKENS[token]
             assert judge.is_valid(json.loads(text)), (schema, text)
+
+
+@pytest.mark.parametrize("beside", [{"contains": {"const": 7}}, {"prefixItems": [{"enum": [6, 7]}]}])
+def test_hundreds_of_items(beside: dict[str, Any]) -> None:
+    """What an item must differ from follows from the same of the item before: else 1,000 items take 35 seconds."""
+    grammar = compiled({"type": "array", "uniqueItems": True, "items": {"type": "integer"}, "minItems": 700, **beside})
+    items = [6, *range(10, 708)]
+    with processor_time() as spent:
+        assert fits(grammar, json.dumps([*items, 7]))
+        assert not fits(grammar, json.dumps([*items, 7, 10]))
+    assert spent.seconds < 3

@@ -113,8 +113,8 @@ def kinds_of(node: ObjectNode, switch: Switch, probe: Probe, pointer: str) -> It
     # In the order of the conditions, and last all other values: which come first must not depend on hashes.
     for holds in [*sorted(classes, reverse=True), (False,) * len(cases)]:
         # Often these are the values of one condition.  All other values are none of them: a condition may list nothing.
-        values = classes.get(holds)
-        kind = next((case.values for case in cases if case.listed == values), None)
+        values = classes.get(holds, set())
+        kind = next((case.values for case in cases if values and case.listed == values), None)
         if kind is None:
             kind = ()
             for case, does in zip(cases, holds, strict=True):

@@ -209,7 +209,10 @@ class ScarceItems:
 
 class _State(NamedTuple):
     place: Place
-    items: Values
+    used: frozenset[Instance]
+    """The scarce values among the items."""
+    known: Values
+    """All scarce values, and the other items: what follows from this set follows from that of the item before."""
 
 
 class ScarceAutomaton:
@@ -236,34 +239,31 @@ class ScarceAutomaton:
 
     @property
     def start(self) -> _State:
-        return _State(self._ways.start, PersistentSet())
+        return _State(self._ways.start, frozenset(), PersistentSet.of(self._ways.group_of))
 
     def edges(self, state: _State) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on."""
         ends: list[on_demand.Right] = []
         further: list[on_demand.Edge] = []
-        known = state.items
-        for value in self._ways.group_of:
-            known = known.plus(value)
         for way in self._ways.ways(state.place):
             ends_here, goes_on = self._ways.may_end(way.after), bool(self._ways.ways(way.after))
-            for symbol in self._symbols(way, state.items, known):
+            for symbol in self._symbols(way, state):
                 if ends_here:
                     ends.append((symbol, self._close))
                 if goes_on:
                     further.append(((symbol, self._comma), way.after, OPEN | HARD))
         return ends, further
 
-    def _symbols(self, way: Way, items: Values, known: Values) -> Iterator[Symbol]:
-        """What derives the items of one way; ``known`` are those so far and all that are scarce."""
+    def _symbols(self, way: Way, state: _State) -> Iterator[Symbol]:
+        """What derives the items of one way."""
         if way.group is None:
-            symbols = self._values.different(self._layout, way.handle, known)
+            symbols = self._values.different(self._layout, way.handle, state.known)
             if not symbols:
                 raise LimitError("an item beyond the number of different values of its schema", self._where)
             yield from symbols
             return
         for value, group in self._ways.group_of.items():
-            if group == way.group and value not in items:
+            if group == way.group and value not in state.used:
                 yield from self._values.same(self._layout, way.handle, value)
 
     def follow(self, state: _State, edge: Place) -> Hashable:
@@ -272,7 +272,10 @@ class ScarceAutomaton:
 
     def close(self, state: _State, edge: Place, text: on_demand.TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
-        return _State(edge, state.items.plus(instance(self._layout.as_json(last_value(text)))))
+        value = instance(self._layout.as_json(last_value(text)))
+        if value in self._ways.group_of:
+            return _State(edge, state.used | {value}, state.known)
+        return _State(edge, state.used, state.known.plus(value))
 
     def least(self, state: _State, costs: on_demand.Costs) -> int:
         """What it costs to end with the next item, or with those that must still come."""
@@ -283,7 +286,8 @@ class ScarceAutomaton:
 
     def least_behind(self, state: _State, edge: Place, costs: on_demand.Costs) -> int:
         """What the items cost at most that must come behind a comma, whatever the items before it are."""
-        todo = [(edge, len(state.items) + 1)]
+        items = len(state.known) - len(self._ways.group_of) + len(state.used)
+        todo = [(edge, items + 1)]
         known = costs.known
         while todo:
             place, others = todo[-1]
@@ -308,7 +312,7 @@ class ScarceAutomaton:
                 continue
             known[self, place, others] = least
             todo.pop()
-        return known[self, edge, len(state.items) + 1]  # type: ignore[no-any-return]
+        return known[self, edge, items + 1]  # type: ignore[no-any-return]
 
     def _price(self, way: Way, others: int, costs: on_demand.Costs) -> int:
         """What an item costs at most, whatever the ``others`` are."""
