@@ -128,3 +128,19 @@ def test_hundreds_of_items(beside: dict[str, Any]) -> None:
         assert fits(grammar, json.dumps([*items, 7]))
         assert not fits(grammar, json.dumps([*items, 7, 10]))
     assert spent.seconds < 3
+
+
+def test_more_values_than_matter() -> None:
+    """That 40 or 39 values are left is the same to an array that needs two of them: else these are too many places."""
+    names = [f"v{number}" for number in range(60)]
+    schema: dict[str, Any] = {"type": "array", "uniqueItems": True, "items": {"type": "string"}}
+    one = {**schema, "contains": {"enum": names[:10]}, "maxItems": 1000}
+    two = {**schema, "contains": {"enum": names[:40]}, "allOf": [{"contains": {"enum": names[10:]}, "minContains": 2}]}
+    for each in (one, two):
+        grammar = compiled(each)
+        judge = jsonschema.Draft202012Validator(each)
+        for items in (
+            *(["v0"], ["v0", "v50"], ["v0", "v50", "v51"], ["v10", "v11"], ["v50", "v51"], ["x", "v30", "y", "v31"]),
+            *(names[:10], names[:11], names[:12], names, names[40:], [*names[40:], "v0"], ["v10", "v10"]),
+        ):
+            assert fits(grammar, json.dumps(items)) == judge.is_valid(items), items

@@ -41,7 +41,7 @@ class Place(NamedTuple):
     counts: tuple[int, ...]
     """How often each ``contains`` was met."""
     left: tuple[int, ...]
-    """How many values of each group are left."""
+    """How many values of each group are left, up to where that matters."""
 
 
 class Way(NamedTuple):
@@ -125,7 +125,11 @@ class ScarceItems:
                 self._groups.append(group)
             sizes[group] += 1
             self.group_of[value] = self._groups.index(group)
-        self.start = Place(0, (0,) * len(node.contains), tuple(sizes.values()))
+        self._sizes = tuple(sizes.values())
+        # The shortest way to the end has no more items than there are places that matter, and one for each that a
+        # ``contains`` lacks.  Before it, the next item and one more may be values of the same group.
+        self._most_left = self._enough + sum(each.low for each in node.contains) + 2
+        self.start = Place(0, (0,) * len(node.contains), self.left_beside(frozenset()))
         self._has_others = cache(lambda handle: len(few.of(handle, len(scarce) + 1)) > len(scarce))
         self._ways: dict[Place, list[Way]] = {}
         self._places_behind = cache(self._find_places_behind)
@@ -138,6 +142,13 @@ class ScarceItems:
         limits = [each.low if each.high is None else each.high for each in self._node.contains]
         return sizes * prod(limit + 1 for limit in (*limits, *self.start.left))
 
+    def left_beside(self, used: frozenset[Instance]) -> tuple[int, ...]:
+        """How many values of each group are left beside some, up to where that matters."""
+        left = list(self._sizes)
+        for value in used:
+            left[self.group_of[value]] -= 1
+        return tuple(min(count, self._most_left) for count in left)
+
     def may_end(self, place: Place) -> bool:
         """Whether the items may be all."""
         return place.size >= self._low and all(
@@ -145,7 +156,10 @@ class ScarceItems:
         )
 
     def ways(self, place: Place) -> list[Way]:
-        """What the next item may be, as far as the array can come to its end behind it."""
+        """What the next item may be, as far as the array can come to its end behind it.
+
+        Behind a value of a group, more may be left than is said (see :meth:`left_beside`).
+        """
         if place not in self._ways:
             self._ways[place] = [way for way in self._next(place) if self._can_end(way.after)]
         return self._ways[place]
@@ -274,7 +288,8 @@ class ScarceAutomaton:
         """The state with the item that the text ends with, before the comma."""
         value = instance(self._layout.as_json(last_value(text)))
         if value in self._ways.group_of:
-            return _State(edge, state.used | {value}, state.known)
+            used = state.used | {value}
+            return _State(edge._replace(left=self._ways.left_beside(used)), used, state.known)
         return _State(edge, state.used, state.known.plus(value))
 
     def least(self, state: _State, costs: on_demand.Costs) -> int:
