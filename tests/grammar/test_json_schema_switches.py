@@ -111,6 +111,22 @@ def test_condition_that_no_value_meets(nothing: Any) -> None:
         assert fits(compiled, json.dumps(value)) == judge.is_valid(value), value
 
 
+@pytest.mark.parametrize("count", [2, 3, 9])
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_order_of_members(count: int, place: int) -> None:
+    """The properties of the first branch come first, however many conditions there are."""
+    branches: list[Any] = [
+        {"if": {"properties": {"t": {"const": f"k{number}"}}, "required": ["t"]}, "then": {"properties": {"p": {}}}}
+        for number in range(count)
+    ]
+    other = {"properties": {"z": {}}}
+    branches = {0: [other, *branches], 1: [branches[0], other, *branches[1:]], -1: [*branches, other]}[place]
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema({"allOf": branches}).ir, BYTES)
+    names = ["z", "t", "p"] if place == 0 else ["t", "p", "z"]
+    for order in itertools.permutations(names):
+        assert fits(compiled, json.dumps(dict.fromkeys(order, "k0"))) == (list(order) == names), order
+
+
 def test_hundreds_of_kinds() -> None:
     """One after the other, 125 conditions were more than ``max_work`` allows."""
     kinds = [f"kind {number}" for number in range(400)]
