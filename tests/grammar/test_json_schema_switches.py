@@ -95,6 +95,38 @@ def test_random_conditions(seed: int) -> None:
         assert fits(compiled, json.dumps(value)) == judge.is_valid(value), (schema, value)
 
 
+@pytest.mark.parametrize("nothing", [False, {"enum": []}, {"type": "string", "const": 1}])
+def test_condition_that_no_value_meets(nothing: Any) -> None:
+    """It holds only where the member is left out; the other values of the member are still there."""
+    members: list[Any] = [{"const": "a"}, {"const": "b"}, nothing]
+    conditions = [
+        {"if": {"properties": {"t": member}}, "then": {"properties": {"p": {"const": number}}}}
+        for number, member in enumerate(members)
+    ]
+    conditions[0]["if"]["required"] = conditions[1]["if"]["required"] = ["t"]
+    schema = {"type": "object", "allOf": conditions}
+    judge = jsonschema.Draft202012Validator(schema)
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema(schema).ir, BYTES)
+    for value in [{"t": "a", "p": 0}, {"t": "a", "p": 1}, {"t": "z", "p": 7}, {"t": "z"}, {"p": 2}, {"p": 1}, {}]:
+        assert fits(compiled, json.dumps(value)) == judge.is_valid(value), value
+
+
+@pytest.mark.parametrize("count", [2, 3, 9])
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_order_of_members(count: int, place: int) -> None:
+    """The properties of the first branch come first, however many conditions there are."""
+    branches: list[Any] = [
+        {"if": {"properties": {"t": {"const": f"k{number}"}}, "required": ["t"]}, "then": {"properties": {"p": {}}}}
+        for number in range(count)
+    ]
+    other = {"properties": {"z": {}}}
+    branches = {0: [other, *branches], 1: [branches[0], other, *branches[1:]], -1: [*branches, other]}[place]
+    compiled = constrain.CompiledGrammar(constrain.Grammar.from_json_schema({"allOf": branches}).ir, BYTES)
+    names = ["z", "t", "p"] if place == 0 else ["t", "p", "z"]
+    for order in itertools.permutations(names):
+        assert fits(compiled, json.dumps(dict.fromkeys(order, "k0"))) == (list(order) == names), order
+
+
 def test_hundreds_of_kinds() -> None:
     """One after the other, 125 conditions were more than ``max_work`` allows."""
     kinds = [f"kind {number}" for number in range(400)]

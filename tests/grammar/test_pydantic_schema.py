@@ -246,6 +246,7 @@ def test_what_pydantic_writes_can_be_written(name: str) -> None:
         (Annotated[str, pydantic.Field(pattern="(?i)^\u0131$")], '"i"'),
         (Annotated[str, pydantic.Field(pattern=re.compile("^a + b$", re.VERBOSE))], '"a  b"'),
         (Annotated[str, pydantic.Field(pattern=re.compile("^a$", re.MULTILINE))], '"a\u2028"'),
+        (Annotated[str, pydantic.Field(pattern=re.compile("^[^]a]$"))], '"xa]"'),
     ],
 )
 def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
@@ -260,6 +261,9 @@ def test_what_is_not_read_is_not_written(given: Any, text: str) -> None:
     [
         (re.compile("^ a + b $  # several", re.VERBOSE), "aab"),
         (re.compile("^a$", re.IGNORECASE), "A"),
+        (re.compile("^[]a]$"), "]"),
+        (re.compile("^[^]^]$"), "a"),
+        (re.compile("^a  # [\n$  # ]", re.VERBOSE | re.MULTILINE), "a\nb"),
         (re.compile("^a.b$", re.DOTALL), "a\nb"),
         (re.compile("^[$^]a$", re.MULTILINE), "x\n^a\ny"),
         (re.compile("(?i)^\\$a$", re.MULTILINE | re.VERBOSE), "\n$A"),

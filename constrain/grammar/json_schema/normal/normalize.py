@@ -244,13 +244,16 @@ class Normalizer(algebra.Budget):
 
     def _all_of(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
         """What ``result`` and all branches allow."""
-        switches: list[Switch] = []
-        if len(branches) >= switching.FEWEST and not self._tracking:
-            switches, branches = switching.find_switches(branches, self.normal, self._few_values)
-        result = self._each_of(result, branches, pointer)
-        for switch in switches:
-            result = self._by_kind(result, switch, pointer)
-        return result
+        if len(branches) < switching.FEWEST or self._tracking:
+            return self._each_of(result, branches, pointer)
+        others: list[Handle] = []
+        for branch in switching.find_switches(branches, self.normal, self._few_values):
+            if isinstance(branch, Switch):
+                result = self._by_kind(self._each_of(result, others, pointer), branch, pointer)
+                others = []
+            else:
+                others.append(branch)
+        return self._each_of(result, others, pointer)
 
     def _by_kind(self, result: Normal, switch: Switch, pointer: str) -> Normal:
         """What conditions on one member leave."""

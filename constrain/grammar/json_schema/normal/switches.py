@@ -46,8 +46,10 @@ class Switch(NamedTuple):
 
 def find_switches(
     branches: Sequence[Handle], normal: Callable[[Handle], Normal], choice: Callable[[Handle], Normal | None]
-) -> tuple[list[Switch], list[Handle]]:
-    """The conditions among the branches of an ``allOf``, together where they are on one member; and the other branches.
+) -> list[Handle | Switch]:
+    """The branches of an ``allOf``, in their order: it is that of the members.
+
+    Conditions on one member are together in the place of the first of them, as far as only conditions stand between.
 
     Parameters
     ----------
@@ -57,19 +59,31 @@ def find_switches(
     choice : callable
         The same if the schema allows but a few scalar values; None if not, or if that is not clear yet.
     """
-    switches: dict[str, list[tuple[Handle, Case]]] = {}
-    others = []
+    found: list[Handle | Switch] = []
+    run: list[tuple[Handle, str, Case]] = []
     for branch in branches:
-        found = _case(branch, normal, choice)
-        if found is None:
-            others.append(branch)
+        said = _case(branch, normal, choice)
+        if said is None:
+            found += [*_together(run), branch]
+            run = []
         else:
-            switches.setdefault(found[0], []).append((branch, found[1]))
-    for cases in switches.values():
-        if len(cases) < FEWEST:
-            others += [branch for branch, _ in cases]
-    many = {name: [case for _, case in cases] for name, cases in switches.items() if len(cases) >= FEWEST}
-    return [Switch(name, cases) for name, cases in many.items()], others
+            run.append((branch, *said))
+    return found + _together(run)
+
+
+def _together(run: list[tuple[Handle, str, Case]]) -> list[Handle | Switch]:
+    """Conditions beside each other, those on one member in the place of the first, if there are not too few."""
+    switches: dict[str, Switch] = {}
+    for _, name, case in run:
+        switches.setdefault(name, Switch(name, [])).cases.append(case)
+    found: list[Handle | Switch] = []
+    for branch, name, case in run:
+        switch = switches[name]
+        if len(switch.cases) < FEWEST:
+            found.append(branch)
+        elif switch.cases[0] is case:
+            found.append(switch)
+    return found
 
 
 def _case(
@@ -112,9 +126,9 @@ def kinds_of(node: ObjectNode, switch: Switch, probe: Probe, pointer: str) -> It
         classes.setdefault(tuple(value in case.listed for case in cases), set()).add(value)
     # In the order of the conditions, and last all other values: which come first must not depend on hashes.
     for holds in [*sorted(classes, reverse=True), (False,) * len(cases)]:
-        # Often these are the values of one condition.
+        # Often these are the values of one condition.  All other values are none of them: a condition may list nothing.
         values = classes.get(holds, set())
-        kind = next((case.values for case in cases if case.listed == values), None)
+        kind = next((case.values for case in cases if values and case.listed == values), None)
         if kind is None:
             kind = ()
             for case, does in zip(cases, holds, strict=True):

@@ -41,7 +41,7 @@ class Place(NamedTuple):
     counts: tuple[int, ...]
     """How often each ``contains`` was met."""
     left: tuple[int, ...]
-    """How many values of each group are left."""
+    """How many values of each group are left, up to where that matters."""
 
 
 class Way(NamedTuple):
@@ -125,7 +125,11 @@ class ScarceItems:
                 self._groups.append(group)
             sizes[group] += 1
             self.group_of[value] = self._groups.index(group)
-        self.start = Place(0, (0,) * len(node.contains), tuple(sizes.values()))
+        self._sizes = tuple(sizes.values())
+        # The shortest way to the end has no more items than there are places that matter, and one for each that a
+        # ``contains`` lacks.  Before it, the next item and one more may be values of the same group.
+        self._most_left = self._enough + sum(each.low for each in node.contains) + 2
+        self.start = Place(0, (0,) * len(node.contains), self.left_beside(frozenset()))
         self._has_others = cache(lambda handle: len(few.of(handle, len(scarce) + 1)) > len(scarce))
         self._ways: dict[Place, list[Way]] = {}
         self._places_behind = cache(self._find_places_behind)
@@ -138,6 +142,13 @@ class ScarceItems:
         limits = [each.low if each.high is None else each.high for each in self._node.contains]
         return sizes * prod(limit + 1 for limit in (*limits, *self.start.left))
 
+    def left_beside(self, used: frozenset[Instance]) -> tuple[int, ...]:
+        """How many values of each group are left beside some, up to where that matters."""
+        left = list(self._sizes)
+        for value in used:
+            left[self.group_of[value]] -= 1
+        return tuple(min(count, self._most_left) for count in left)
+
     def may_end(self, place: Place) -> bool:
         """Whether the items may be all."""
         return place.size >= self._low and all(
@@ -145,7 +156,10 @@ class ScarceItems:
         )
 
     def ways(self, place: Place) -> list[Way]:
-        """What the next item may be, as far as the array can come to its end behind it."""
+        """What the next item may be, as far as the array can come to its end behind it.
+
+        Behind a value of a group, more may be left than is said (see :meth:`left_beside`).
+        """
         if place not in self._ways:
             self._ways[place] = [way for way in self._next(place) if self._can_end(way.after)]
         return self._ways[place]
@@ -209,7 +223,10 @@ class ScarceItems:
 
 class _State(NamedTuple):
     place: Place
-    items: Values
+    used: frozenset[Instance]
+    """The scarce values among the items."""
+    known: Values
+    """All scarce values, and the other items: what follows from this set follows from that of the item before."""
 
 
 class ScarceAutomaton:
@@ -236,34 +253,31 @@ class ScarceAutomaton:
 
     @property
     def start(self) -> _State:
-        return _State(self._ways.start, PersistentSet())
+        return _State(self._ways.start, frozenset(), PersistentSet.of(self._ways.group_of))
 
     def edges(self, state: _State) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on."""
         ends: list[on_demand.Right] = []
         further: list[on_demand.Edge] = []
-        known = state.items
-        for value in self._ways.group_of:
-            known = known.plus(value)
         for way in self._ways.ways(state.place):
             ends_here, goes_on = self._ways.may_end(way.after), bool(self._ways.ways(way.after))
-            for symbol in self._symbols(way, state.items, known):
+            for symbol in self._symbols(way, state):
                 if ends_here:
                     ends.append((symbol, self._close))
                 if goes_on:
                     further.append(((symbol, self._comma), way.after, OPEN | HARD))
         return ends, further
 
-    def _symbols(self, way: Way, items: Values, known: Values) -> Iterator[Symbol]:
-        """What derives the items of one way; ``known`` are those so far and all that are scarce."""
+    def _symbols(self, way: Way, state: _State) -> Iterator[Symbol]:
+        """What derives the items of one way."""
         if way.group is None:
-            symbols = self._values.different(self._layout, way.handle, known)
+            symbols = self._values.different(self._layout, way.handle, state.known)
             if not symbols:
                 raise LimitError("an item beyond the number of different values of its schema", self._where)
             yield from symbols
             return
         for value, group in self._ways.group_of.items():
-            if group == way.group and value not in items:
+            if group == way.group and value not in state.used:
                 yield from self._values.same(self._layout, way.handle, value)
 
     def follow(self, state: _State, edge: Place) -> Hashable:
@@ -272,7 +286,11 @@ class ScarceAutomaton:
 
     def close(self, state: _State, edge: Place, text: on_demand.TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
-        return _State(edge, state.items.plus(instance(self._layout.as_json(last_value(text)))))
+        value = instance(self._layout.as_json(last_value(text)))
+        if value in self._ways.group_of:
+            used = state.used | {value}
+            return _State(edge._replace(left=self._ways.left_beside(used)), used, state.known)
+        return _State(edge, state.used, state.known.plus(value))
 
     def least(self, state: _State, costs: on_demand.Costs) -> int:
         """What it costs to end with the next item, or with those that must still come."""
@@ -283,7 +301,8 @@ class ScarceAutomaton:
 
     def least_behind(self, state: _State, edge: Place, costs: on_demand.Costs) -> int:
         """What the items cost at most that must come behind a comma, whatever the items before it are."""
-        todo = [(edge, len(state.items) + 1)]
+        items = len(state.known) - len(self._ways.group_of) + len(state.used)
+        todo = [(edge, items + 1)]
         known = costs.known
         while todo:
             place, others = todo[-1]
@@ -308,7 +327,7 @@ class ScarceAutomaton:
                 continue
             known[self, place, others] = least
             todo.pop()
-        return known[self, edge, len(state.items) + 1]  # type: ignore[no-any-return]
+        return known[self, edge, items + 1]  # type: ignore[no-any-return]
 
     def _price(self, way: Way, others: int, costs: on_demand.Costs) -> int:
         """What an item costs at most, whatever the ``others`` are."""

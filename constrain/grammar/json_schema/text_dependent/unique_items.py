@@ -77,6 +77,9 @@ class _Items(NamedTuple):
     counts: tuple[int, ...]
     """How often each ``contains`` was met."""
     items: Values
+    """Those so far, and all scarce values: what follows from this set follows from that of the item before."""
+    used: frozenset[Instance] = frozenset()
+    """The scarce values among those so far."""
 
 
 class _Ahead(NamedTuple):
@@ -114,9 +117,8 @@ class UniqueItems(ItemsTemplate):
 
     def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
-        return _Automaton(self, different_values(self.written, unfolding)), _Items(
-            0, (0,) * len(self.node.contains), PersistentSet()
-        )
+        automaton = _Automaton(self, different_values(self.written, unfolding))
+        return automaton, automaton.start
 
 
 class ScarceUniqueItems(ItemsTemplate):
@@ -167,6 +169,10 @@ class _Automaton:
         has_comma = always_has(template.layout.comma, ord(","))
         self._longest = values.unfolding.longest_behind(ord(",")) if has_comma else NEVER
         self._close = lexeme(template.layout.close_array)
+
+    @property
+    def start(self) -> _Items:
+        return _Items(0, (0,) * len(self._node.contains), PersistentSet.of(self._scarce))
 
     def begun(self, items: Values) -> tuple[_Items, int | None]:
         """The state after some items, and the kind of the branch behind the next one; None if that must be the last.
@@ -224,29 +230,23 @@ class _Automaton:
         further: list[on_demand.Edge] = []
         layout, values, counts = self._template.layout, self._values, state.counts
         handle = element(self._node, state.size)
-        known = state.items
-        for value in self._scarce:
-            known = known.plus(value)
-        ways = [(values.different(layout, handle, known), state.items)]
-        left = sorted((value for value in self._scarce if value not in state.items), key=repr)
-        ways += [(values.same(layout, handle, value), state.items.plus(value)) for value in left]
+        ways = [(values.different(layout, handle, state.items), state.used)]
+        left = sorted(self._scarce - state.used, key=repr)
+        ways += [(values.same(layout, handle, value), state.used | {value}) for value in left]
         size = state.size + 1
-        for symbols, items in ways:
+        for symbols, used in ways:
             for symbol in symbols:
                 if size >= self._low:
                     ends.append((symbol, self._close))
-                if self._can_go_on(size, items):
+                if self._can_go_on(size, used):
                     further.append(((symbol, self._comma), counts, OPEN | HARD))
         return ends, further
 
-    def _can_go_on(self, size: int, items: Values) -> bool:
-        """Whether there are different values for the next item, and for as many as there must be.
-
-        ``items`` are those so far that are scarce.
-        """
+    def _can_go_on(self, size: int, used: frozenset[Instance]) -> bool:
+        """Whether there are different values for the next item, and for as many as there must be."""
         if self._high is not None and size >= self._high:
             return False
-        return can_be_different(self._node, self._values.few, size, max(size + 1, self._low), items)
+        return can_be_different(self._node, self._values.few, size, max(size + 1, self._low), used)
 
     def _few_of(self, index: int) -> list[Instance]:
         return self._values.few.of(element(self._node, index), MAX_SCARCE)
@@ -273,8 +273,10 @@ class _Automaton:
 
     def close(self, state: _Items, edge: tuple[int, ...], text: on_demand.TextBefore) -> Hashable:
         """The state with the item that the text ends with, before the comma."""
-        items = state.items.plus(instance(self._template.layout.as_json(last_value(text))))
-        return _Items(self._behind(state.size), edge, items)
+        value = instance(self._template.layout.as_json(last_value(text)))
+        if value in self._scarce:
+            return _Items(self._behind(state.size), edge, state.items, state.used | {value})
+        return _Items(self._behind(state.size), edge, state.items.plus(value), state.used)
 
     def least(self, state: _Items, costs: on_demand.Costs) -> int:
         """What it costs to end with the next item, or if that cannot be the last, with as few as possible."""
@@ -290,9 +292,10 @@ class _Automaton:
         if isinstance(state, _Ahead):
             counts, is_free = edge
             return self._least_ahead(state, counts, costs) if is_free else NEVER
-        key = self, state.size + 1, edge, len(state.items) + 1
+        others = len(state.items) - len(self._scarce) + len(state.used) + 1
+        key = self, state.size + 1, edge, others
         if key not in costs.known:
-            costs.known[key] = self._items_at_most(state.size + 1, edge, len(state.items) + 1, costs)
+            costs.known[key] = self._items_at_most(state.size + 1, edge, others, costs)
         return costs.known[key]  # type: ignore[no-any-return]
 
     def _items_at_most(self, size: int, counts: tuple[int, ...], others: int, costs: on_demand.Costs) -> int:
