@@ -139,11 +139,11 @@ class Unfolding(Protocol):
             other rules of the text have.
         """
 
-    def cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
-        """What it costs at most to go on from a branch to the end of the right-hand side; NEVER if that is not known.
+    def costs(self, branches: Sequence[int], cost_of: Callable[[Symbol], int]) -> list[int]:
+        """What it costs at most to go on from each of some branches to the end of its right-hand side.
 
-        FAR or more says that there is a way to the end, and that no number is known for what will be behind some open
-        branch on it.  Behind that branch there will be one.
+        NEVER if that is not known.  FAR or more says that there is a way to the end, and that no number is known for
+        what will be behind some open branch on it.  Behind that branch there will be one.
 
         ``cost_of`` tells what the cheapest text of a symbol costs, and NEVER for one that cannot be spelled.  The
         result is a promise that holds at every step:

@@ -6,8 +6,10 @@ have had so far.  Its states are numbered as branches.  A state is computed when
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
 from constrain.grammar.ir import BRANCH, FAR, NEVER, OPEN, UNSURE, Symbol
@@ -46,6 +48,14 @@ class Automaton(Protocol):
 
     def least_behind(self, state: Any, edge: Any, costs: Costs) -> int:
         """The same behind an edge to an open branch: no less than for any state that :meth:`close` may give."""
+
+
+class PricesEdges(ABC):
+    """An automaton without open branches that knows at once what it costs behind all edges of a state."""
+
+    @abstractmethod
+    def least_of_edges(self, state: Any, edges: list[Any], costs: Costs) -> list[int]:
+        """What :meth:`Automaton.least` says of the state behind each of some edges."""
 
 
 class NeverOpen:
@@ -245,22 +255,32 @@ class UnfoldedAutomata:
             self._places[closed] = automaton, state
         return closed
 
-    def cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
-        """What it costs at most to go on from a branch to the end."""
-        with limited(None, "finding the shortest way to end a text"):
-            return self._cost(branch, cost_of)
-
-    def _cost(self, branch: int, cost_of: Callable[[Symbol], int]) -> int:
+    def costs(self, branches: Sequence[int], cost_of: Callable[[Symbol], int]) -> list[int]:
+        """What it costs at most to go on from each of some branches to the end."""
         if self._costs is None or self._costs.of is not cost_of:
             self._costs = Costs(cost_of)
+        costs = self._costs
+        found: list[int] = []
+        for before, group in groupby(branches, self._before.__getitem__):
+            automaton, state = self._places.get(before, (None, None))
+            if isinstance(automaton, PricesEdges):
+                with limited(None, "finding the shortest way to end a text"):
+                    found += automaton.least_of_edges(state, [self._edge[branch] for branch in group], costs)
+                continue
+            for branch in group:
+                with limited(None, "finding the shortest way to end a text"):
+                    found.append(self._cost(branch, costs))
+        return [min(cost, NEVER) for cost in found]
+
+    def _cost(self, branch: int, costs: Costs) -> int:
         if self.kinds[branch] & OPEN:
             automaton, state = self._places[self._before[branch]]
-            return self._costs.behind(automaton, state, self._edge[branch], self.kinds[branch])
+            return costs.behind(automaton, state, self._edge[branch], self.kinds[branch])
         place = self._places.get(branch)
         if place is None:
             automaton, state = self._places[self._before[branch]]
             place = automaton, automaton.follow(state, self._edge[branch])
-        return self._costs.least(*place)
+        return costs.least(*place)
 
     def _new_branch(self, left: Symbol) -> int:
         self.lefts.append(left)

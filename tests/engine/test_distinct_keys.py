@@ -14,6 +14,7 @@ import pytest
 import constrain
 from constrain.engine import grammar_tables as tables_module
 from constrain.engine.compiled_grammar import CompiledGrammar
+from tests.byte_tokens import BYTES
 
 
 def spellings(key: str) -> list[str]:
@@ -375,3 +376,16 @@ def test_texts_that_decide_about_rules_are_not_read_for_keys() -> None:
         assert matcher.accept_token(token)
     assert not matcher._conditions
     assert not matcher.accept_token(5)
+
+
+@pytest.mark.parametrize("lengths", [range(20, 40), range(240, 270)])
+def test_keys_with_escaped_quotes_of_all_lengths_come_once(lengths: range) -> None:
+    """Keys are looked for in the last bytes of a text, the first of which may be a quote after a backslash."""
+    grammar = constrain.Grammar.from_lark('start: "x"? value\nvalue: %json {"minProperties": 2, "type": "object"}')
+    compiled = constrain.GrammarCompiler(BYTES).compile(grammar)
+    for length in lengths:
+        matcher = constrain.Matcher(compiled)
+        key = b'"B\\"' + b"A" * length
+        for byte in b"{" + key + b'":1,' + key:
+            assert matcher.accept_token(byte)
+        assert not matcher.accept_token(ord('"'))

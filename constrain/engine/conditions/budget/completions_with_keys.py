@@ -9,9 +9,10 @@ object does not have, and what follows it by the completion from there.
 from __future__ import annotations
 
 import string
+from collections.abc import Collection
 from heapq import heappop, heappush
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from constrain.kernels.language import int64
 _LIKELY = (string.ascii_lowercase + string.digits + string.ascii_uppercase + "_-.").encode()
 _CHARACTERS: Final = bytes(dict.fromkeys(_LIKELY + bytes(range(256))))
 
-_QUOTE: Final = ord('"')
+_QUOTE, _BACKSLASH = b'"\\'
 
 _MOST_KEYS = 4096
 
@@ -128,43 +129,61 @@ def _new_key(compiled: GrammarTables, place: Place, keys: ObjectKeys, steps: _Ke
     order = count()
     start: _At = compiled.generation, place._state
     # The cost, and how it is put together; whether no key that is there begins so; the bytes, and where they lead to;
-    # and the keys before the last of them.
-    todo: list[tuple[int, int, int, bool, bytes, _At, ObjectKeys]] = [(0, next(order), 0, False, b"", start, keys)]
+    # and the key as far as it is read, None where its escapes have to be read first.
+    todo: list[tuple[int, int, int, bool, bytes, _At, _Key | None]] = [(0, next(order), 0, False, b"", start, None)]
     seen: set[tuple[int, int, bytes]] = set()
+    # The cost of a new key: what is not cheaper, and comes later, need not be looked at.
+    best = 2 * NEVER
     while todo:
-        _, _, before, is_new, text, at, known = heappop(todo)
+        _, _, before, is_new, text, at, key = heappop(todo)
         if is_new:
             return text
-        if text:
-            known = _with(known, text[-1:])
+        if key is None:
+            key = _key_of(_with(keys, text))
         if not text:
             here = place
         elif at[0] != compiled.generation:
             here = place_behind(compiled, place, text)
         else:
             here = Traveller(compiled, at[1], (at[0], place._state, text, place._parent))
-        been = compiled.generation, here._state, known.key_under_way()
+        been = compiled.generation, here._state, key.read
         if been in seen:
             continue
         seen.add(been)
-        # None within an escape.
-        taken = known.bytes_taken()
-        done: set[int] = set()
-        for byte, price, behind, there in steps.of(here):
-            then = there[1]
-            is_free = taken is not None and byte not in taken
-            if is_free:
-                # Of those that lead to the same state one is enough.
-                if then in done:
+        ways = steps.of(here)
+        if before + ways.least >= best:
+            continue
+        known: dict[int, list[bytes]] = {}
+        for rest in key.rests or ():
+            if rest:
+                known.setdefault(rest[0], []).append(rest[1:])
+        for byte, price, behind, there in ways.all if key.rests is None else ways.first(known):
+            then: _Key | None = None
+            is_free = False
+            if key.rests is not None and byte != _BACKSLASH:
+                if byte == _QUOTE and b"" in key.rests:
                     continue
-                done.add(then)
-            elif taken is not None and byte == _QUOTE:
-                if _with(known, b'"').status == REPEATED_KEY:
-                    continue
-                is_free = True
+                is_free = byte == _QUOTE or byte not in known
+                if not is_free:
+                    then = _Key(key.read + bytes((byte,)), known[byte])
             cost = before + price
-            heappush(todo, (cost + behind, next(order), cost, is_free, text + bytes((byte,)), there, known))
+            if cost + behind < best:
+                heappush(todo, (cost + behind, next(order), cost, is_free, text + bytes((byte,)), there, then))
+                best = cost + behind if is_free else best
     return None
+
+
+class _Key(NamedTuple):
+    """A key that is under way."""
+
+    read: bytes
+    """As in :meth:`ObjectKeys.key_under_way`."""
+    rests: list[bytes] | None
+    """How it would go on to be one that is there; None within an escape."""
+
+
+def _key_of(keys: ObjectKeys) -> _Key:
+    return _Key(keys.key_under_way(), None if keys.is_in_escape() else keys.may_be_repeated())
 
 
 @njit_entry(int64(CTX, int64, int64[::1], int64[::1]))
@@ -198,8 +217,39 @@ _MOST_STATES = 256
 """Of so many states :class:`_KeySteps` keeps what follows, some 30 KB each."""
 
 
+_Step = tuple[int, int, int, _At]
+"""A byte, its cost, the cost behind it, and where it leads to."""
+
+
+class _Steps:
+    """The bytes with which a key may go on in a state."""
+
+    def __init__(self, steps: list[_Step]) -> None:
+        self.all = steps
+        self.least = min((price + behind for _, price, behind, _ in steps), default=NEVER)
+        self._places = {step[0]: place for place, step in enumerate(steps)}
+        # By byte: the places of all that lead to the same state.  Quote and backslash are by themselves.
+        self._alike: dict[int, list[int]] = {}
+        groups: dict[tuple[int, int], list[int]] = {}
+        for place, (byte, _, _, there) in enumerate(steps):
+            alone = byte if byte in (_QUOTE, _BACKSLASH) else -1
+            self._alike[byte] = groups.setdefault((there[1], alone), [])
+            self._alike[byte].append(place)
+        self._firsts = [group[0] for group in groups.values()]
+
+    def first(self, known: Collection[int]) -> list[_Step]:
+        """Quote, backslash, the ``known`` bytes, and of the others the first of those that lead to the same state."""
+        places = set(self._firsts)
+        for byte in known:
+            alike = self._alike.get(byte)
+            if alike is not None:
+                places.add(self._places[byte])
+                places.update(next(([place] for place in alike if self.all[place][0] not in known), ()))
+        return [self.all[place] for place in sorted(places)]
+
+
 class _KeySteps:
-    """The bytes with which a key may go on in each state: (byte, its cost, the cost behind it, where it leads to).
+    """The steps in each state.
 
     It is kept with the compiled grammar, since most texts that are finished need the same.
     """
@@ -210,9 +260,9 @@ class _KeySteps:
         costs: list[int] = compiled._tables.get(BYTE_COSTS)["cost"].tolist()
         self._bytes = [(byte, costs[byte]) for byte in sorted(_CHARACTERS, key=costs.__getitem__)]
         self._generation = compiled.generation
-        self._known: dict[int, list[tuple[int, int, int, _At]]] = {}
+        self._known: dict[int, _Steps] = {}
 
-    def of(self, place: Place) -> list[tuple[int, int, int, _At]]:
+    def of(self, place: Place) -> _Steps:
         """Those at a place."""
         compiled = self._compiled
         if compiled.generation != self._generation or len(self._known) > _MOST_STATES:
@@ -223,14 +273,15 @@ class _KeySteps:
             compiled.run_at(place, find_next_states, states, counts)
             generation = compiled.generation
             at = [(count, (generation, state)) for state, count in zip(states.tolist(), counts.tolist(), strict=True)]
-            known = []
+            found = []
             for byte, cost in self._bytes:
                 which = self._class_of[byte]
                 if at[which][1][1] == OPEN:
                     there = place_behind(compiled, place, bytes((byte,)))
                     at[which] = tokens_from(compiled, there), (compiled.generation, there._state)
                 if at[which][1][1]:
-                    known.append((byte, cost, *at[which]))
+                    found.append((byte, cost, *at[which]))
+            known = _Steps(found)
             if self._generation == compiled.generation:
                 self._known[place._state] = known
         return known

@@ -66,7 +66,7 @@ class UnfoldedCosts:
             self._cost_of = self._new_round()
             changes = False
             for branch, dot in dots.items():
-                cost = self._unfolding.cost(branch, self._cost_of)
+                [cost] = self._unfolding.costs([branch], self._cost_of)
                 rest = tables.array(REST_COSTS)
                 if cost < rest[dot]:
                     rest[dot], changes = cost, True
@@ -75,35 +75,28 @@ class UnfoldedCosts:
 
     def catch_up(self) -> None:
         """Fill REST_COSTS for the dots that were added."""
-        tables = self._tables
+        tables, cost_of = self._tables, self._cost_of
         self._add_new()
         while tables.used(REST_COSTS) < tables.used(SYMBOLS):
             begin, end = tables.used(REST_COSTS), tables.used(SYMBOLS)
-            rest = np.zeros(end - begin, np.int32)
+            symbols: list[int] = tables.array(SYMBOLS)[begin:end].tolist()
+            branches = [symbol - BRANCH for symbol in symbols if BRANCH <= symbol != END]
+            of_branches = self._unfolding.costs(branches, cost_of)
+            rest = []
             behind = 0
-            for place, symbol in reversed(list(enumerate(tables.array(SYMBOLS)[begin:end].tolist()))):
-                if symbol == END:
-                    behind = 0
-                elif symbol >= BRANCH:
-                    behind = self._unfolding.cost(symbol - BRANCH, self._cost_of)
+            for symbol in reversed(symbols):
+                if symbol < BRANCH:
+                    behind = min(behind + cost_of(symbol), NEVER)
                 else:
-                    behind = min(behind + self._cost_of(symbol), NEVER)
-                rest[place] = behind
+                    behind = 0 if symbol == END else of_branches.pop()
+                rest.append(behind)
             # To ask for costs may have added rules.
             self._add_new()
-            tables.append(REST_COSTS, rest)
+            tables.append(REST_COSTS, np.array(rest[::-1], np.int32))
 
     def _new_round(self) -> Callable[[Symbol], int]:
         """A function that says what symbols cost, as far as that is known by now."""
-        known: dict[Symbol, int] = {}
-
-        def cost_of(symbol: Symbol) -> int:
-            cost = known.get(symbol)
-            if cost is None:
-                cost = known[symbol] = self._cost(symbol)
-            return cost
-
-        return cost_of
+        return _SymbolCosts(self._cost).__getitem__
 
     def _cost(self, symbol: Symbol) -> int:
         tables = self._tables
@@ -117,7 +110,19 @@ class UnfoldedCosts:
             return cost
         made = symbol - int(tables.ctx[START_NT]) - 1
         if made >= 0:
-            return self._unfolding.cost(self._unfolding.nonterminals[made], self._cost_of)
+            return self._unfolding.costs([self._unfolding.nonterminals[made]], self._cost_of)[0]
         first, end = tables.array(RULES)[symbol : symbol + 2].tolist()
         starts = tables.array(RULE_STARTS)[first:end]
         return int(tables.array(REST_COSTS)[starts].min()) if len(starts) else NEVER
+
+
+class _SymbolCosts(dict[Symbol, int]):
+    """What symbols cost, each of which is asked for once."""
+
+    def __init__(self, cost: Callable[[Symbol], int]) -> None:
+        super().__init__()
+        self._cost = cost
+
+    def __missing__(self, symbol: Symbol) -> int:
+        cost = self[symbol] = self._cost(symbol)
+        return cost

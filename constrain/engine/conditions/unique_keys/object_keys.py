@@ -176,23 +176,6 @@ class ObjectKeys:
         """Whether an escape is under way in a key."""
         return bool(self.is_in_key() and (self.memory[m.ESCAPE] or self.memory[m.HIGH]))
 
-    def bytes_taken(self) -> set[int] | None:
-        """The bytes with which the key under way goes on like one that is there, and quote and backslash.
-
-        None if an escape is under way.
-        """
-        memory = self.memory
-        if memory[m.ESCAPE] or memory[m.HIGH]:
-            return None
-        data = self._table(m.KEY_BYTES)
-        key = data[memory[m.BEGIN] : memory[m.N_BYTES]].tobytes()
-        taken = {0x22, 0x5C}
-        first = int(self._table(m.FRAMES)[memory[m.DEPTH] - 1])
-        for begin, end, _ in self._table(m.KEYS)[3 * first : 3 * int(memory[m.N_KEYS])].reshape(-1, 3).tolist():
-            if end - begin > len(key) and data[begin : begin + len(key)].tobytes() == key:
-                taken.add(int(data[begin + len(key)]))
-        return taken
-
     def forbid(self, vocabulary: Vocabulary, out: Bitmask, index: int) -> None:
         """Take the tokens after which a key would be there twice out of row ``index`` of a mask."""
         quotes = self.quotes

@@ -233,7 +233,7 @@ def find_at_end(text: Callable[[int], bytes], find: Callable[[bytes], _Found | N
     ``text(n)`` are the last ``n`` bytes of the text, or more.  Raises ValueError, which says what was looked for, if it
     is not found in the whole text.
     """
-    size = 256
+    size = 32
     while True:
         data = text(size)
         found = find(data)
@@ -245,7 +245,7 @@ def find_at_end(text: Callable[[int], bytes], find: Callable[[bytes], _Found | N
 
 
 def string_before(data: bytes, quote: int) -> int:
-    """Where the string begins that the quote at ``quote`` ends; -1 if before the data."""
+    """Where the string begins that the quote at ``quote`` ends; -1 if before the data, or if that is not sure."""
     mark = data[quote : quote + 1]
     while True:
         quote = data.rfind(mark, 0, quote)
@@ -254,8 +254,8 @@ def string_before(data: bytes, quote: int) -> int:
         before = quote
         while before > 0 and data[before - 1] == 0x5C:
             before -= 1
-        if before == 0 and quote > 0:
-            # The backslashes may be part of something longer.
+        if before == 0:
+            # There may be more backslashes before the data; no string is the first of a whole text.
             return -1
         if (quote - before) % 2 == 0:
             return quote

@@ -117,7 +117,7 @@ class Behind:
         return self._template.begin(unfolding, self._before)
 
 
-class MembersInAnyOrder(on_demand.NeverOpen):
+class MembersInAnyOrder(on_demand.NeverOpen, on_demand.PricesEdges):
     """The automaton; its states are :class:`Members`."""
 
     def __init__(self, order: AnyOrder, is_usable: on_demand.IsUsable) -> None:
@@ -152,7 +152,7 @@ class MembersInAnyOrder(on_demand.NeverOpen):
         further: list[on_demand.Edge] = []
         used, pending, place = state.used, state.pending, 0 if state.is_empty else 1
         for edge, (way, bit) in enumerate(zip(self.ways, self._bits, strict=True)):
-            if bit & used or way.met & ~pending or self._left(way.member, state.counts) == 0:
+            if bit & used or way.met & ~pending or (state.counts and self._left(way.member, state.counts) == 0):
                 continue
             if self._may_fail and not self._can_end(self.follow(state, edge)):
                 continue
@@ -189,10 +189,23 @@ class MembersInAnyOrder(on_demand.NeverOpen):
 
     def least(self, state: Members, costs: on_demand.Costs) -> int:
         """What the cheapest members cost that are still needed, and the closing brace."""
+        return self._prices(costs).least(state)
+
+    def least_of_edges(self, state: Members, edges: list[int], costs: on_demand.Costs) -> list[int]:
+        """The same behind each of some members."""
+        prices = self._prices(costs)
+        missing = self._required & ~state.used
+        if state.pending or self._order.low - state.members > missing.bit_count():
+            return [costs.least(self, self.follow(state, edge)) for edge in edges]
+        # Just those that are missing are needed: each of them is then paid for.
+        least = prices.least(state._replace(is_empty=False))
+        return [least - prices.of(edge) if self._bits[edge] & missing else least for edge in edges]
+
+    def _prices(self, costs: on_demand.Costs) -> _Prices:
         prices: _Prices | None = costs.known.get(self)
         if prices is None:
             prices = costs.known[self] = _Prices(self._order, self.ways, self._bits, self._required, self._left, costs)
-        return prices.least(state)
+        return prices
 
     def needed_of_any(self, state: Members) -> int:
         """How many more members there must be, if some of them may be any; 0 if just those that are required."""
@@ -297,6 +310,10 @@ class _Prices:
         if state.is_empty and cost < NEVER:
             cost -= self._comma
         return cost + self._close
+
+    def of(self, edge: int) -> int:
+        """The cheapest way to write the member of an edge by which it meets no demand."""
+        return self._plain.get(self._ways[edge].member, NEVER)
 
     def _of_done(self, done: int) -> int:
         """What those that are required and done cost: mostly one of them is other than at the last call."""
