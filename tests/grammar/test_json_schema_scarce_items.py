@@ -144,3 +144,16 @@ def test_more_values_than_matter() -> None:
             *(names[:10], names[:11], names[:12], names, names[40:], [*names[40:], "v0"], ["v10", "v10"]),
         ):
             assert fits(grammar, json.dumps(items)) == judge.is_valid(items), items
+
+
+@pytest.mark.parametrize("contains", [{"const": "v3"}, {"enum": [f"v{number}" for number in range(70)]}])
+def test_all_values_of_a_long_list(contains: Any) -> None:
+    """Where all were used, there was an error in place of a closing bracket."""
+    values = [f"v{number}" for number in range(70)]
+    grammar = compiled({"type": "array", "items": {"enum": values}, "contains": contains, "uniqueItems": True})
+    assert fits(grammar, json.dumps(values))
+    assert fits(grammar, json.dumps(values[:69]))
+    assert not fits(grammar, json.dumps([*values, "v0"]))
+    matcher = constrain.Matcher(grammar)
+    assert matcher.accept_bytes(json.dumps(values)[:-1].encode())
+    assert not matcher.accept_bytes(b",")

@@ -6,7 +6,7 @@ same schemas allow can stand for each other, so that of each such *group* only t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cache
 from math import prod
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from constrain.grammar.json_schema.normal.counted_items import NextItems
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.normal.intersect import element
-from constrain.grammar.json_schema.normal.nodes import ArrayNode, size_range
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, NullNode, size_range
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values
 from constrain.grammar.persistent import PersistentSet
@@ -28,6 +28,9 @@ from constrain.limits import spend
 
 MAX_SCARCE = 64
 """An item with fewer values than this may find them used up by others."""
+
+MOST_LISTED = 1000
+"""The same for values that the schema lists."""
 
 MOST_PLACES = 20_000
 """So many places are gone through."""
@@ -75,10 +78,16 @@ def scarce_values(node: ArrayNode, few: FewValues) -> list[Instance]:
     while len(found) > known:
         known = len(found)
         for handle in handles:
-            values = few.of(handle, enough + known)
-            if len(values) < enough + known:
+            most = known + (MOST_LISTED if high is None and _are_listed(few.normal(handle).nodes) else enough)
+            values = few.of(handle, most)
+            if len(values) < most:
                 found.update(dict.fromkeys(values))
     return sorted(found, key=repr)
+
+
+def _are_listed(nodes: Iterable[Node]) -> bool:
+    """Whether all values are in lists, so that it is soon seen how many there are."""
+    return all(isinstance(node, NullNode) or getattr(node, "values", None) is not None for node in nodes)
 
 
 def _elements(node: ArrayNode) -> list[Handle]:
@@ -276,9 +285,16 @@ class ScarceAutomaton:
                 raise LimitError("an item beyond the number of different values of its schema", self._where)
             yield from symbols
             return
+        left: dict[str, list[Instance]] = {}
         for value, group in self._ways.group_of.items():
             if group == way.group and value not in state.used:
-                yield from self._values.same(self._layout, way.handle, value)
+                left.setdefault(value.kind, []).append(value)
+        for kind, values in left.items():
+            if kind in ("array", "object"):
+                for value in values:
+                    yield from self._values.same(self._layout, way.handle, value)
+            else:
+                yield from self._values.one_of(self._layout, way.handle, PersistentSet.of(values))
 
     def follow(self, state: _State, edge: Place) -> Hashable:
         """No mask looks beyond a comma."""
