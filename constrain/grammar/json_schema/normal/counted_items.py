@@ -61,3 +61,13 @@ def _choices(each: Contains, index: int, count: int) -> tuple[tuple[Handle, int]
     if count >= each.high:
         return ((negate(each.item), 0),)
     return (negate(each.item), 0), (each.item, 1)
+
+
+def kinds_of_items(node: ArrayNode) -> list[Handle]:
+    """All that an item may have to be: by its place, and for the sake of each ``contains`` (see :class:`NextItems`)."""
+    found = dict.fromkeys(element(node, index) for index in range(len(node.prefix) + 1))
+    for each in node.contains:
+        # Only where there may be too many does an item have to be none of them.
+        parts = (each.item,) if each.high is None else (each.item, negate(each.item))
+        found |= dict.fromkeys(conjunction(handle, part) for handle in found for part in parts)
+    return list(found)

@@ -8,7 +8,7 @@ of every other name whether it may be there, so there are no more alternatives t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from constrain.grammar.json_schema.document.places import Handle, Never, conjunction, negate
@@ -16,6 +16,7 @@ from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal.algebra import listed_values
 from constrain.grammar.json_schema.normal.intersect import Probe, member
 from constrain.grammar.json_schema.normal.nodes import Normal, NumberNode, ObjectNode
+from constrain.limits import spend
 
 Dependency = tuple[str, Handle | dict[str, str]]
 """A name, and what holds where a member has it: a schema, or which names are required."""
@@ -120,16 +121,37 @@ def alternatives(node: ObjectNode, kinds: Kinds, probe: Probe, pointer: str) -> 
         Where the dependencies are.
     """
     own = member(node, kinds.name)
-    # For the values beside which the same names may be, and for all that nothing speaks of, the other names.
-    known = frozenset[object]().union(*kinds.listed.values())
-    excluded = {tuple(name for name in kinds.listed if value not in kinds.listed[name]) for value in known}
-    for without in sorted(excluded | {tuple(kinds.listed)}):
-        kind: Handle = ()
-        for name, values in kinds.values.items():
-            kind = conjunction(kind, negate(values) if name in without else values)
+    for holds, kind in value_classes([(values, kinds.listed[name]) for name, values in kinds.values.items()]):
         if probe(conjunction(own, kind)) is None:
+            without = tuple(name for name, does in zip(kinds.values, holds, strict=True) if not does)
             yield _without({kinds.name: kind}, without, {kinds.name: pointer}, pointer)
     yield _without({}, (kinds.name, *sorted(kinds.required)), {}, pointer)
+
+
+def value_classes(schemas: Sequence[tuple[Handle, frozenset[object]]]) -> Iterator[tuple[tuple[bool, ...], Handle]]:
+    """For the values that the same of some schemas allow: which these are, and a schema of those values.
+
+    In the order of the schemas, and last all values that none of them allows: which come first must not depend on
+    hashes.
+
+    Parameters
+    ----------
+    schemas : sequence of (Handle, frozenset)
+        Each with its values, as of :func:`keys_of_values`.
+    """
+    classes: dict[tuple[bool, ...], set[object]] = {}
+    for value in frozenset[object]().union(*(listed for _, listed in schemas)):
+        spend(len(schemas))
+        classes.setdefault(tuple(value in listed for _, listed in schemas), set()).add(value)
+    for holds in [*sorted(classes, reverse=True), (False,) * len(schemas)]:
+        # Often these are the values of one schema.  All other values are none of them: a schema may list nothing.
+        own = classes.get(holds, set())
+        kind = next((values for values, listed in schemas if own and listed == own), None)
+        if kind is None:
+            kind = ()
+            for (values, _), does in zip(schemas, holds, strict=True):
+                kind = conjunction(kind, values if does else negate(values))
+        yield holds, kind
 
 
 def _without(

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from constrain.grammar.json_schema.document.document import Location
-from constrain.grammar.json_schema.document.places import Handle, Never, conjunction, negate
-from constrain.grammar.json_schema.normal.dependencies import keys_of_values, only_member
+from constrain.grammar.json_schema.document.places import Handle, Never, conjunction
+from constrain.grammar.json_schema.normal.dependencies import keys_of_values, only_member, value_classes
 from constrain.grammar.json_schema.normal.intersect import Probe, member
 from constrain.grammar.json_schema.normal.keywords import read
 from constrain.grammar.json_schema.normal.nodes import Normal, ObjectNode
-from constrain.limits import spend
 
 FEWEST = 3
 """Fewer conditions are worked out one after the other."""
@@ -120,19 +119,7 @@ def kinds_of(node: ObjectNode, switch: Switch, probe: Probe, pointer: str) -> It
     """
     name, cases = switch
     own = member(node, name)
-    classes: dict[tuple[bool, ...], set[object]] = {}
-    for value in frozenset[object]().union(*(case.listed for case in cases)):
-        spend(len(cases))
-        classes.setdefault(tuple(value in case.listed for case in cases), set()).add(value)
-    # In the order of the conditions, and last all other values: which come first must not depend on hashes.
-    for holds in [*sorted(classes, reverse=True), (False,) * len(cases)]:
-        # Often these are the values of one condition.  All other values are none of them: a condition may list nothing.
-        values = classes.get(holds, set())
-        kind = next((case.values for case in cases if values and case.listed == values), None)
-        if kind is None:
-            kind = ()
-            for case, does in zip(cases, holds, strict=True):
-                kind = conjunction(kind, case.values if does else negate(case.values))
+    for holds, kind in value_classes([(case.values, case.listed) for case in cases]):
         if probe(conjunction(own, kind)) is None:
             consequences = [case.then if does else case.otherwise for case, does in zip(cases, holds, strict=True)]
             yield ObjectNode(pointer, {name: kind}, {name: pointer}), list(filter(None, consequences))

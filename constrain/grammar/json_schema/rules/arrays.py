@@ -10,12 +10,12 @@ from functools import cache
 
 from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
+from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal import nodes as n
-from constrain.grammar.json_schema.normal.counted_items import NextItems
+from constrain.grammar.json_schema.normal.counted_items import NextItems, kinds_of_items
 from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
-from constrain.grammar.json_schema.normal.intersect import element, number_fits
+from constrain.grammar.json_schema.normal.intersect import number_fits
 from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.text_dependent.membership import Membership
 from constrain.grammar.json_schema.text_dependent.repeated_items import RepeatedItems
@@ -282,22 +282,12 @@ def _unfolded(
     return items, [tail for tail in tails if tail == close]
 
 
-def _kinds_of_items(node: n.ArrayNode) -> list[Handle]:
-    """All that an item may have to be: by its place, and for the sake of each ``contains`` (see ``NextItems``)."""
-    found = dict.fromkeys(element(node, index) for index in range(len(node.prefix) + 1))
-    for each in node.contains:
-        # Only where there may be too many does an item have to be none of them.
-        parts = (each.item,) if each.high is None else (each.item, negate(each.item))
-        found |= dict.fromkeys(conjunction(handle, part) for handle in found for part in parts)
-    return list(found)
-
-
 def _first_unsupported(context: Context, node: n.ArrayNode) -> tuple[str, str] | None:
     """What in the items rules cannot be made for, that tell different values apart; and where."""
     if not context.layout.tells_values:
         return "endlessly many values, in arguments that are not JSON", node.pointer
     known = context.told_apart
-    todo = [handle for handle in _kinds_of_items(node) if handle not in known]
+    todo = [handle for handle in kinds_of_items(node) if handle not in known]
     seen = set(todo)
     for handle in todo:
         for one in context.normal(handle).nodes:

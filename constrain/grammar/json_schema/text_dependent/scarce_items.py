@@ -14,9 +14,9 @@ from typing import NamedTuple
 from constrain.errors import LimitError
 from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
-from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
+from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.json_schema.normal.counted_items import NextItems
+from constrain.grammar.json_schema.normal.counted_items import NextItems, kinds_of_items
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.normal.intersect import element
@@ -67,10 +67,7 @@ class _Group(NamedTuple):
 
 def scarce_values(node: ArrayNode, few: FewValues) -> list[Instance]:
     """The values of all kinds of items that have few; all others have more than can be used beside these."""
-    elements = _elements(node)
-    handles = dict.fromkeys(elements)
-    for each in node.contains:
-        handles |= dict.fromkeys(conjunction(one, part) for one in handles for part in (each.item, negate(each.item)))
+    handles = kinds_of_items(node)
     high = size_range(node)[1]
     enough = MAX_SCARCE if high is None else min(high, MAX_SCARCE)
     found: dict[Instance, None] = {}
