@@ -24,7 +24,7 @@ from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.rules.arrays import array_tails
 from constrain.grammar.json_schema.rules.objects import object_tails
 from constrain.grammar.json_schema.rules.rules import RuleWriter
-from constrain.grammar.json_schema.writing.context import Right
+from constrain.grammar.json_schema.writing.context import BegunMembers, Right
 from constrain.grammar.prefix_tree import prefix_tree
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.rules_on_demand import Template
@@ -195,6 +195,7 @@ class ArgumentWriter:
         self.layout: Layout = layout_of(style_name, between, excludes)
         self._values: dict[tuple[Handle, str], Symbol | None] = {}
         self._containers: dict[n.Node, Symbol] = {}
+        self.begun_members: BegunMembers = {}
         self._why_nothing: dict[Handle, n.Conflict] = {}
         self._prefix = ""
         self._tokens = re.compile("|".join(map(re.escape, tokens))) if tokens else None

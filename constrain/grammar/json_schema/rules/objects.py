@@ -84,6 +84,7 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
     # A name's two languages are the same two objects every time.
     key_of = context.key
     close = _close(context)
+    begun = context.begun_members
     members: Right = ()
     # Whether no member at all is possible so far.
     may_be_empty = True
@@ -94,6 +95,12 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
             if not required:
                 continue
             return _missing(context, node, name, handle)
+        # Alternatives that begin alike share the rules of what they begin with.
+        step = members, may_be_empty, name, value, required
+        known = begun.get(step)
+        if known is not None:
+            members, may_be_empty = known
+            continue
         first_key, next_key = named_keys(layout, name)
         if required:
             ways: list[Right] = [(*members, key_of(next_key, name), value)] if members else []
@@ -116,6 +123,7 @@ def _plain_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:
             for way in ways:
                 add(several, way)
             members = (several,)
+        begun[step] = members, may_be_empty
     others: list[tuple[Symbol | None, Symbol, Symbol]] = []
     if node.rules or (context.is_part and _has_others(context, node)):
         classes, _, keys = _other_members(context, node)

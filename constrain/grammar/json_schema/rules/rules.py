@@ -32,7 +32,7 @@ from constrain.grammar.json_schema.normal.normalize import Normalizer
 from constrain.grammar.json_schema.rules.arrays import array_tails
 from constrain.grammar.json_schema.rules.objects import object_tails
 from constrain.grammar.json_schema.text_dependent.counted_multiples import CountedMultiples, Multiples, can_be_counted
-from constrain.grammar.json_schema.writing.context import Right
+from constrain.grammar.json_schema.writing.context import BegunMembers, Right
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.writing.scalars import is_regular_number, plain_scalar, scalar, scalar_name
 from constrain.grammar.regular import Empty, Regular
@@ -242,6 +242,11 @@ class RuleWriter:
         values[handle] = result
         return result
 
+    @property
+    def begun_members(self) -> BegunMembers:
+        """Of the objects of the layout."""
+        return self._written.begun_members
+
     def member(self, name: str | None, handle: Handle) -> Symbol | None:
         """The symbol of a value; in JSON it does not matter whose."""
         return self.value(handle)
@@ -414,6 +419,7 @@ class _Written:
         self.containers: dict[n.Node, Symbol] = {}
         # By what makes two nodes the same.
         self.by_content: dict[object, Symbol] = {}
+        self.begun_members: BegunMembers = {}
 
 
 def _has_parts(node: Container) -> bool:

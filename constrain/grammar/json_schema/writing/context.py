@@ -14,6 +14,13 @@ from constrain.grammar.rules_on_demand import Template
 
 Right = tuple[Symbol, ...]
 
+BegunMembers = dict[tuple[Right, bool, str, Symbol, bool], tuple[Right, bool]]
+"""What objects begin with, so that alternatives that begin alike share its rules.
+
+By the members before one and whether there may be none, its name and value, and whether it must be there: the members
+with it, and whether there may be none.
+"""
+
 MAX_STATES = 5000
 """How many states one array or object may have: what was counted, what is still to come."""
 
@@ -46,6 +53,10 @@ class Context(Written, Protocol):
     layout: Layout
     is_part: bool
     """Whether the value is part of a longer text, in which only rules can see to it that no key comes twice."""
+
+    @property
+    def begun_members(self) -> BegunMembers:
+        """Of the objects of the layout."""
 
     def value(self, handle: Handle) -> Symbol | None:
         """The symbol of a value, after white space; None if there certainly is no such value."""
