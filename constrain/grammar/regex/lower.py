@@ -151,13 +151,16 @@ class Lowering:
         guarded = self._guarded(loop, state, rest)
         if guarded is not None:
             return guarded
+        turned = _looking_first(loop)
+        if turned is not None:
+            return self.lower(turned, state, rest)
         if loop.most is None or loop.most > MAX_UNROLL:
             inside = next(each for each in _assertions(loop) if isinstance(each, n.Look))
             if not inside.ahead:
                 self.fail(_TOO_FAR_BACK, inside.at)
             self.fail(
                 "this look-ahead reaches beyond one repetition of the group around it; that is supported only for "
-                "a repeated single character and a few short strings it must not begin, as in (?:(?!abc).)*",
+                "a repeated single character and a few short strings that must not follow, as in (?:(?!abc).)*",
                 inside.at,
             )
         tail: n.Node = n.NIL
@@ -366,6 +369,24 @@ def _assertions(node: n.Node) -> Iterator[n.Before | n.After | n.Look]:
 
 def _first_assertion(node: n.Node) -> int:
     return next((each.at for each in _assertions(node)), 0)
+
+
+def _looking_first(loop: n.Repeat) -> n.Node | None:
+    """A loop over a single character and what looks ahead behind it, as one that looks first; None of another one.
+
+    ``(?:a(?!b))*`` is ``a(?:(?!b)a)*(?!b)``, or nothing.
+    """
+    if type(loop.item) is not n.Seq or loop.most == 0:
+        return None
+    first, *looks = loop.item.items
+    if type(first) is not n.Chars or not all(
+        type(each) is n.After or (type(each) is n.Look and each.ahead) for each in looks
+    ):
+        return None
+    most = None if loop.most is None else loop.most - 1
+    inner = n.rep(n.seq((*looks, first)), max(loop.least - 1, 0), most, loop.at)
+    whole = n.seq((first, inner, *looks))
+    return whole if loop.least > 0 else n.alt((whole, n.NIL))
 
 
 def _without_assertions(node: n.Node) -> n.Node:
