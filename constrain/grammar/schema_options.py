@@ -86,7 +86,7 @@ property_order : {"schema", "any"}
 formats : {"assert", "annotate"}
     Whether ``format`` is enforced.
 lenient : bool
-    Take a schema of which a part cannot be enforced, and name that part in the warnings.
+    Take a schema of which a part cannot be enforced, or has too many alternatives, and name that part in the warnings.
 registry : referencing.Registry or anything with its ``get_or_retrieve``
     Where references to other documents are looked up; nothing is ever fetched but by it.
 max_work : int

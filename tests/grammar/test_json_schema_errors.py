@@ -16,7 +16,7 @@ from constrain.engine import grammar_tables, loading
 from constrain.errors import GrammarError, LimitError, SchemaError
 from constrain.grammar.json_schema import from_json_schema
 from constrain.grammar.json_schema.document.drafts import ALL_WORDS, ANNOTATIONS, CONTENT
-from constrain.grammar.json_schema.normal import normalize
+from constrain.grammar.json_schema.normal import attempts
 from constrain.grammar.json_schema.normal.keywords import KEYWORDS
 
 D3 = "http://json-schema.org/draft-03/schema#"
@@ -280,7 +280,7 @@ def test_alternatives_are_bounded() -> None:
 
 def test_conjunctions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     # After n keys, what must hold is a subset of the definitions that tells which of them were "a".
-    monkeypatch.setattr(normalize, "MAX_CONJUNCTIONS", 1000)
+    monkeypatch.setattr(attempts, "MAX_CONJUNCTIONS", 1000)
     definitions: dict[str, Any] = {
         f"d{index}": {"properties": {name: {"$ref": f"#/$defs/d{index + 1}"} for name in "ab"}}
         for index in range(1, 16)

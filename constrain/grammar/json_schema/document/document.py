@@ -182,7 +182,7 @@ class Document:
         self.matches_in_full = options.matches_in_full
         self.coerces_one_of = options.coerces_one_of
         self.unwritable = options.unwritable
-        self._is_lenient = options.is_lenient
+        self.is_lenient = options.is_lenient
         # By identity: a dict that is used in two places of a Python schema (or in itself) is one schema.
         self.locations: dict[int, Location] = {}
         self._scoped: dict[tuple[int, tuple[Resource, ...]], Location] = {}
@@ -297,7 +297,7 @@ class Document:
 
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced; take note of it if the caller is lenient."""
-        if not self._is_lenient:
+        if not self.is_lenient:
             raise SchemaError(f"{reason}; lenient leaves it out, with a warning", pointer)
         self.note(f"{reason}: it is not enforced", pointer)
 

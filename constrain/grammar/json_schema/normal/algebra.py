@@ -24,6 +24,10 @@ Nodes = dict[str, list[n.Node]]
 """Nodes by their type."""
 
 
+class TooManyAlternatives(LimitError):
+    """What stands beside each other in a schema has too many alternatives to combine."""
+
+
 class Budget(ABC):
     """What the algebra may cost, and whom it asks.
 
@@ -41,6 +45,8 @@ class Budget(ABC):
         self.max_work = max_work
         self.refuse = refuse
         self._work = 0
+        # What may be spent for now.
+        self._limit = max_work
 
     @abstractmethod
     def why_nothing(self, handle: Handle) -> n.Conflict | None:
@@ -54,9 +60,11 @@ class Budget(ABC):
         """Take note of work.  Raises LimitError if it was too much."""
         spend(work)
         self._work += work
-        if self._work > self.max_work:
-            raise LimitError(
-                f"combining the alternatives of this schema takes more than {self.max_work} steps (max_work)", pointer
+        if self._work > self._limit:
+            raise TooManyAlternatives(
+                f"combining the alternatives of this schema takes more than {self.max_work} steps (max_work); "
+                "lenient leaves some of them out, with a warning",
+                pointer,
             )
 
 
@@ -72,7 +80,11 @@ def intersect(left: n.Normal, right: n.Normal, pointer: str, budget: Budget) -> 
         min(len(left.nodes), len(right.nodes)) > len(n.ANY.nodes)
         and len(left.nodes) * len(right.nodes) > MAX_NODES * 10
     ):
-        raise LimitError(f"too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})", pointer)
+        raise TooManyAlternatives(
+            f"too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)}); "
+            "lenient leaves some of them out, with a warning",
+            pointer,
+        )
     if len(left.nodes) > 1 and len(right.nodes) > 1:
         left, right = _with_fewer_strings(left, right)
     nodes: list[n.Node] = []
@@ -267,7 +279,9 @@ def _kinds(normal: n.Normal) -> str:
 def distinct(nodes: list[n.Node], pointer: str) -> tuple[n.Node, ...]:
     """Each alternative once, without those that are part of another one."""
     if len(nodes) > MAX_NODES and sum(getattr(node, "constant", None) is None for node in nodes) > MAX_NODES:
-        raise LimitError(f"more than {MAX_NODES} alternatives", pointer)
+        raise TooManyAlternatives(
+            f"more than {MAX_NODES} alternatives; lenient leaves some of them out, with a warning", pointer
+        )
     if len(nodes) < 2:
         return tuple(nodes)
     unique: dict[object, n.Node] = {}

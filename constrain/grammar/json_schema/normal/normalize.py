@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import combinations
 
-from constrain.errors import LimitError, SchemaError
+from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.document import Constant, Location
 from constrain.grammar.json_schema.document.places import Either, Handle, Negation, Never, Place, negate
 from constrain.grammar.json_schema.lexical.texts import NO_TEXTS, Text, some
 from constrain.grammar.json_schema.normal import algebra
 from constrain.grammar.json_schema.normal import switches as switching
 from constrain.grammar.json_schema.normal.assertions import Assertions
+from constrain.grammar.json_schema.normal.attempts import Attempts, Step
 from constrain.grammar.json_schema.normal.dependencies import Dependency, Kinds, alternatives, find_kinds
 from constrain.grammar.json_schema.normal.evaluated import demand_unevaluated
 from constrain.grammar.json_schema.normal.intersect import is_whole_type, member
@@ -39,15 +40,6 @@ from constrain.grammar.json_schema.normal.switches import Switch
 from constrain.grammar.json_schema.normal.typed import COMBINATORS, typed_nodes
 from constrain.grammar.json_schema.normal.values import value_nodes
 from constrain.limits import spend
-
-MAX_CONJUNCTIONS = 20_000
-"""How many different conjunctions of schemas may come up: recursion through them can reach every subset.
-
-With a ``max_work`` above ``USUAL_WORK`` there may be more, in proportion.
-"""
-
-USUAL_WORK = 100_000
-"""What ``max_work`` is unless a caller says otherwise."""
 
 # Looking for contradictions in what is required is a convenience beyond this depth: the engine finds them too.
 _PROBE_DEPTH = 12
@@ -69,32 +61,31 @@ class _Unclear(Exception):
     """A probe met a schema that is being worked out."""
 
 
-class Normalizer(algebra.Budget):
+class Normalizer(Attempts):
     """Turns handles into normal form, each once.
 
-    ``refuse`` takes a reason and a pointer for what cannot be enforced.
+    ``refuse`` takes a reason and a pointer for what cannot be enforced.  With ``is_lenient`` it returns, and what has
+    too many alternatives is left out, too.
     """
 
-    def __init__(self, max_work: int, refuse: Callable[[str, str], None]) -> None:
-        super().__init__(max_work, refuse)
+    def __init__(self, max_work: int, refuse: Callable[[str, str], None], *, is_lenient: bool = False) -> None:
+        super().__init__(max_work, refuse, is_lenient=is_lenient)
         self._done: dict[Handle, Normal] = {}
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
         self._done_tracking: dict[Handle, Normal] = {}
-        self._tracking = False
         # Of conjunctions that allow nothing but scalars.
         self._scalars: dict[frozenset[Place], Normal] = {}
         # Choices that were worked out inside of what stands beside them.
         self._worked_inside: set[Place] = set()
         self._open: dict[Place, int] = {}
         self._probes = 0
-        self._conjunctions = 0
 
     def normal(self, handle: Handle) -> Normal:
         """The normal form of a handle.
 
         Raises SchemaError for keywords that are wrong or not supported, and for references that lead in a circle.
         """
-        done = self._done_tracking if self._tracking else self._done
+        done = self._done_tracking if self.tracking else self._done
         known = done.get(handle)
         if known is not None:
             return known
@@ -110,10 +101,7 @@ class Normalizer(algebra.Budget):
             if same is not None:
                 done[handle] = same
                 return same
-            self._conjunctions += 1
-            most = MAX_CONJUNCTIONS * max(USUAL_WORK, self.max_work) // USUAL_WORK
-            if self._conjunctions > most:
-                raise LimitError(f"more than {most} combinations of schemas (max_work)", handle[0].pointer)
+            self.spend_conjunction(handle[0].pointer)
             # Handles grow by one place after the other, so the first places are mostly known together.
             first = len(handle) - 1
             while first > 0 and handle[:first] not in done:
@@ -183,7 +171,7 @@ class Normalizer(algebra.Budget):
                 return value_nodes((schema.value,), place)
             assertions = read(place)
             if _INWARD.isdisjoint(vars(assertions)):
-                return typed_nodes(assertions, place, self._tracking, self._names) or ANY
+                return typed_nodes(assertions, place, self.tracking, self._names) or ANY
         elif isinstance(place, Never):
             return Normal((), Conflict(place.reason, place.pointer))
         if place in self._open:
@@ -209,7 +197,7 @@ class Normalizer(algebra.Budget):
             return self._conjunction(assertions, location)
         with self._with_tracking(True):
             result = self._conjunction(assertions, location)
-        return demand_unevaluated(result, assertions, self._tracking)
+        return demand_unevaluated(result, assertions, self.tracking)
 
     def _conjunction(self, assertions: Assertions, location: Location, result: Normal = ANY) -> Normal:
         """What a schema allows of ``result``."""
@@ -218,7 +206,7 @@ class Normalizer(algebra.Budget):
             result = algebra.intersect(result, value_nodes(assertions.const, location, "const"), pointer, self)
         if assertions.enum is not None:
             result = algebra.intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, self)
-        base = typed_nodes(assertions, location, self._tracking, self._names)
+        base = typed_nodes(assertions, location, self.tracking, self._names)
         if base is not None:
             result = algebra.intersect(result, base, pointer, self)
         if assertions.ref is not None:
@@ -228,23 +216,40 @@ class Normalizer(algebra.Budget):
         if assertions.all_of is not None:
             result = self._all_of(result, assertions.all_of, pointer)
         if assertions.any_of is not None:
-            result = self._any_of(result, assertions.any_of, location)
+            any_of = partial(self._any_of, branches=assertions.any_of, location=location)
+            result = self.if_possible(result, f"{pointer}/anyOf", any_of)
         if assertions.one_of is not None:
-            if location.resource.document.coerces_one_of:
-                result = self._any_of(result, assertions.one_of, location)
-            else:
-                result = self._one_of(result, assertions.one_of, location)
+            any_of = partial(self._any_of, branches=assertions.one_of, location=location)
+            one_of = partial(self._one_of, branches=assertions.one_of, location=location)
+            ways = (any_of,) if location.resource.document.coerces_one_of else (one_of, any_of)
+            result = self.if_possible(result, f"{pointer}/oneOf", *ways)
         if assertions.excluded is not None:
-            result = self._minus(result, assertions.excluded, pointer)
-        if assertions.condition is not None and (assertions.then or assertions.otherwise or self._tracking):
-            result = self._if(result, assertions.condition, assertions.then, assertions.otherwise, pointer)
+            minus = partial(self._minus, handle=assertions.excluded, pointer=pointer)
+            result = self.if_possible(result, f"{pointer}/not", minus)
+        if assertions.condition is not None and (assertions.then or assertions.otherwise or self.tracking):
+            condition, then, otherwise = assertions.condition, assertions.then, assertions.otherwise
+            conditional = partial(self._if, condition=condition, then=then, otherwise=otherwise, pointer=pointer)
+            result = self.if_possible(result, f"{pointer}/if", conditional)
         if assertions.dependencies:
             result = self._depend_on_all(result, assertions.dependencies, location)
         return result
 
     def _all_of(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
         """What ``result`` and all branches allow."""
-        if len(branches) < switching.FEWEST or self._tracking:
+        if not self.is_lenient:
+            return self._all_exactly(result, branches, pointer)
+        made = self.attempt(partial(self._all_exactly, branches=branches, pointer=pointer), result)
+        if made is not None:
+            return made
+        steps = [
+            Step("it", branch[0].pointer, partial(self._each_of, branches=[branch], pointer=pointer))
+            for branch in branches
+            if branch
+        ]
+        return self.as_many_as_possible(result, steps)
+
+    def _all_exactly(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
+        if len(branches) < switching.FEWEST or self.tracking:
             return self._each_of(result, branches, pointer)
         others: list[Handle] = []
         for branch in switching.find_switches(branches, self.normal, self._few_values):
@@ -283,11 +288,11 @@ class Normalizer(algebra.Budget):
             left = self._each_of(result, branches[:middle], pointer)
             return algebra.intersect(left, self._each_of(ANY, branches[middle:], pointer), pointer, self)
         for branch in branches:
-            result = self._inside(result, branch, pointer, self._tracking)
+            result = self._inside(result, branch, pointer, self.tracking)
         return result
 
     def _untracked(self, handle: Handle) -> Normal:
-        if not self._tracking:
+        if not self.tracking:
             return self.normal(handle)
         with self._with_tracking(False):
             return self.normal(handle)
@@ -295,11 +300,11 @@ class Normalizer(algebra.Budget):
     @contextmanager
     def _with_tracking(self, tracking: bool) -> Iterator[None]:
         """Whether nodes say meanwhile which members and items were evaluated."""
-        before, self._tracking = self._tracking, tracking
+        before, self.tracking = self.tracking, tracking
         try:
             yield
         finally:
-            self._tracking = before
+            self.tracking = before
 
     # -- complements -----------------------------------------------------------------------------
 
@@ -322,7 +327,10 @@ class Normalizer(algebra.Budget):
         """By De Morgan's laws, keyword by keyword: complements of alternatives that were multiplied out are larger."""
         assertions, pointer = read(location), location.pointer
         if assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None:
-            return algebra.complement(self.normal(location.handle), pointer, self)
+            whole = self.normal(location.handle)
+            if self.is_loose:
+                raise algebra.TooManyAlternatives("the complement of what has too many alternatives", pointer)
+            return algebra.complement(whole, pointer, self)
         parts: list[Normal] = []
         if assertions.const is not None:
             parts.append(algebra.complement(value_nodes(assertions.const, location, "const"), pointer, self))
@@ -359,7 +367,7 @@ class Normalizer(algebra.Budget):
     # -- branches --------------------------------------------------------------------------------
 
     def _any_of(self, result: Normal, branches: tuple[Handle, ...], location: Location) -> Normal:
-        if self._tracking:
+        if self.tracking:
             return self._any_of_tracking(result, branches, location)
         merged = algebra.merge([self.normal(branch) for branch in branches], "anyOf", location.pointer)
         return algebra.intersect(result, merged, location.pointer, self)
@@ -393,7 +401,7 @@ class Normalizer(algebra.Budget):
         inside = [self._inside(result, branch, pointer, False) for branch in branches]
         # A branch that says nothing of a type allows all of it.  Two such branches leave nothing of the type, whatever
         # the others say: without it they may list values, and need not be subtracted from each other.
-        whole = _allowed_twice(inside)
+        whole = {} if self.is_loose else _allowed_twice(inside)
         listed = self._listed([_without_kinds(normal, whole) for normal in inside] if whole else inside)
         holders: dict[object, list[int]] = {}
         for index, values in enumerate(listed):
@@ -403,7 +411,7 @@ class Normalizer(algebra.Budget):
         # Pairs of branches that were found to have nothing in common.
         apart: set[tuple[int, int]] = set()
         for index, branch in enumerate(branches):
-            rest = algebra.intersect(result, self.normal(branch), pointer, self) if self._tracking else inside[index]
+            rest = algebra.intersect(result, self.normal(branch), pointer, self) if self.tracking else inside[index]
             if whole and rest.nodes:
                 other = next((one for one in whole.get(rest.nodes[0].kind, ()) if one != index), index)
                 rest = _without_kinds(rest, whole, branches[other])
@@ -490,8 +498,24 @@ class Normalizer(algebra.Budget):
         return algebra.merge([holds, fails], "if", pointer)
 
     def _depend_on_all(self, result: Normal, dependencies: tuple[Dependency, ...], location: Location) -> Normal:
+        if not self.is_lenient:
+            return self._depend_exactly(result, dependencies, location)
+        made = self.attempt(partial(self._depend_exactly, dependencies=dependencies, location=location), result)
+        if made is not None:
+            return made
+        steps = [
+            Step(
+                f"what depends on property {name!r}",
+                location.pointer,
+                partial(self._depend, name=name, consequence=consequence, location=location),
+            )
+            for name, consequence in dependencies
+        ]
+        return self.as_many_as_possible(result, steps)
+
+    def _depend_exactly(self, result: Normal, dependencies: tuple[Dependency, ...], location: Location) -> Normal:
         others = list(dependencies)
-        if not self._tracking:
+        if not self.tracking:
             groups, others = find_kinds(dependencies, self.normal, self._few_values)
             for kinds in groups:
                 result = self._tell_apart(result, kinds, location.pointer)

@@ -1,0 +1,103 @@
+"""What a lenient caller gets where a schema has too many alternatives: the schema without some of them.
+
+Random ones are judged by ``python -m bench.fuzz --kind applicators``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from byte_tokens import BYTES
+from byte_tokens import fits as fits_compiled
+from processor_time import processor_time
+
+import constrain
+from constrain.errors import LimitError
+
+_DEPENDENCIES: dict[str, Any] = {
+    "properties": {f"a{index}": {"type": "integer"} for index in range(30)},
+    "dependentRequired": {f"a{index}": [f"b{index}"] for index in range(30)},
+}
+
+
+def _contains(name: str, then: dict[str, Any]) -> dict[str, Any]:
+    return {"if": {"properties": {"plugins": {"contains": {"const": name}}}, "required": ["plugins"]}, "then": then}
+
+
+def _lenient(schema: Any, **options: Any) -> tuple[str, ...]:
+    return constrain.Grammar.from_json_schema(schema, lenient=True, **options).warnings
+
+
+def fits(schema: Any, text: str, **options: Any) -> bool:
+    grammar = constrain.Grammar.from_json_schema(schema, lenient=True, **options)
+    return fits_compiled(constrain.CompiledGrammar(grammar.ir, BYTES), text)
+
+
+def test_dependencies_that_are_too_many() -> None:
+    with pytest.raises(LimitError, match="lenient leaves some of them out"):
+        constrain.Grammar.from_json_schema(_DEPENDENCIES)
+    warnings = _lenient(_DEPENDENCIES)
+    assert warnings[-1].startswith("at #: what depends on property 'a29' has too many alternatives")
+    assert warnings[-1].endswith("it is not enforced")
+    # The first ones are enforced, and so is all that stands beside them.
+    assert fits(_DEPENDENCIES, '{"a0": 1, "b0": 1}')
+    assert not fits(_DEPENDENCIES, '{"a0": 1}')
+    assert fits(_DEPENDENCIES, '{"a29": 1}')
+    assert not fits(_DEPENDENCIES, '{"a29": "x"}')
+
+
+def test_branches_of_all_of_that_are_too_many() -> None:
+    schema = {
+        "allOf": [
+            *[_contains(f"p{index}", {"properties": {"config": {"required": [f"c{index}"]}}}) for index in range(30)],
+            {"properties": {"plugins": {"type": "array", "items": {"type": "string"}}}, "required": ["plugins"]},
+        ]
+    }
+    with pytest.raises(LimitError):
+        constrain.Grammar.from_json_schema(schema)
+    assert any(warning.startswith("at #/allOf/29: ") for warning in _lenient(schema))
+    # What has no alternatives counts, wherever it stands.
+    assert not any(warning.startswith("at #/allOf/30") for warning in _lenient(schema))
+    assert not fits(schema, '{"config": {}}')
+    assert not fits(schema, '{"plugins": [1]}')
+    assert fits(schema, '{"plugins": ["p29"], "config": {}}')
+
+
+def test_one_of_becomes_any_of() -> None:
+    schema = {"oneOf": [{"properties": {f"a{index}": {"minimum": index}}} for index in range(40)]}
+    with pytest.raises(LimitError):
+        constrain.Grammar.from_json_schema(schema, max_work=1000)
+    assert _lenient(schema, max_work=1000) == (
+        "at #/oneOf: that just one branch of oneOf holds takes too many alternatives: it is not enforced",
+    )
+    assert not fits(schema, '{"a1": 1, "a2": 2}')
+    assert fits(schema, '{"a1": 1, "a2": 2}', max_work=1000)
+    assert not fits({"oneOf": schema["oneOf"][:2]}, '{"a0": -1, "a1": 0}', max_work=1000)
+
+
+def test_what_is_left_out_may_have_evaluated_everything() -> None:
+    branches = [{"properties": {f"h{index}": True}, "required": [f"h{index}"]} for index in range(12)]
+    schema = {"anyOf": branches, "unevaluatedProperties": False}
+    with pytest.raises(LimitError):
+        constrain.Grammar.from_json_schema(schema, max_work=2000)
+    assert _lenient(schema, max_work=2000)
+    assert fits(schema, '{"h7": 1}', max_work=2000)
+
+
+def test_what_stands_behind_is_not_left_out_too() -> None:
+    """The alternatives that are too many are to blame, not the small ones behind them."""
+    schema = {
+        "properties": {"first": _DEPENDENCIES, "second": {"oneOf": [{"type": "string"}, {"maximum": 3}]}},
+        "required": ["second"],
+    }
+    assert all("second" not in warning for warning in _lenient(schema))
+    assert fits(schema, '{"first": {"a29": 1}, "second": 2}')
+    assert not fits(schema, '{"second": 4}')
+
+
+def test_many_that_are_too_many_end_soon() -> None:
+    schema = {"properties": {f"p{index}": _DEPENDENCIES | {"minProperties": index} for index in range(40)}}
+    with processor_time() as spent:
+        assert len(_lenient(schema)) > 40
+    assert spent.seconds < 10
