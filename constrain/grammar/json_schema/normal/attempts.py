@@ -1,8 +1,8 @@
-"""Work on the alternatives of a schema, for callers of whom some take less where that is too much.
+"""How much work the alternatives of a schema may be, and what a lenient caller gets where they are more.
 
-What stands beside each other in a schema multiplies its alternatives.  Where they are too many, the schema is refused,
-unless the caller is lenient: then what makes them too many is left out, with a warning, and more is valid than should
-be.
+What stands beside each other in a schema multiplies its alternatives.  Where these are too many, the schema is refused,
+unless the caller is lenient: then what makes them too many is left out, with a warning, so that more texts are allowed
+than should be, and none that is valid is forbidden.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ class Step(NamedTuple):
     """One of several things that a schema says."""
 
     what: str
+    """Its name in a warning."""
     pointer: str
     apply: Callable[[Normal], Normal]
 
 
 class Attempts(Budget):
-    """A limit on the work, within which steps are tried.
+    """A limit on the work, and how steps are tried within it.
 
     Attributes
     ----------
