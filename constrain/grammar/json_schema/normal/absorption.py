@@ -61,8 +61,12 @@ def _object_demands(node: n.ObjectNode, names: list[str]) -> list[object]:
     demands += node.rules
     demands += [("some", rule) for rule in node.some]
     # Of names that it does not have it demands what it does of all others.
-    own = names if node.additional or node.rules else node.properties
-    return demands + [(name, place) for name in own for place in member(node, name)]
+    properties, additional = node.properties, node.additional
+    if node.rules:
+        return demands + [(name, place) for name in names for place in member(node, name)]
+    if not additional:
+        return demands + [(name, place) for name, handle in properties.items() for place in handle]
+    return demands + [(name, place) for name in names for place in properties.get(name, additional)]
 
 
 def _array_demands(node: n.ArrayNode, width: int, counts: list[n.Contains]) -> Iterator[object]:

@@ -70,6 +70,7 @@ class Normalizer(Attempts):
 
     def __init__(self, max_work: int, refuse: Callable[[str, str], None], *, is_lenient: bool = False) -> None:
         super().__init__(max_work, refuse, is_lenient=is_lenient)
+        self._assertions: dict[Location, Assertions] = {}
         self._done: dict[Handle, Normal] = {}
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.
         self._done_tracking: dict[Handle, Normal] = {}
@@ -169,7 +170,7 @@ class Normalizer(Attempts):
                 return Normal((), Conflict("the schema is false: nothing is valid", place.pointer))
             if isinstance(schema, Constant):
                 return value_nodes((schema.value,), place)
-            assertions = read(place)
+            assertions = self._read(place)
             if _INWARD.isdisjoint(vars(assertions)):
                 return typed_nodes(assertions, place, self.tracking, self._names) or ANY
         elif isinstance(place, Never):
@@ -190,6 +191,15 @@ class Normalizer(Attempts):
             return self._schema(assertions, place)
         finally:
             del self._open[place]
+
+    def _read(self, location: Location) -> Assertions:
+        """What a schema asserts.  One that depends on others may be asked for time and again, before they are clear."""
+        known = self._assertions.get(location)
+        if known is None:
+            known = read(location)
+            if not _INWARD.isdisjoint(vars(known)):
+                self._assertions[location] = known
+        return known
 
     def _schema(self, assertions: Assertions, location: Location) -> Normal:
         demands = assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None
@@ -325,7 +335,7 @@ class Normalizer(Attempts):
 
     def _schema_negation(self, location: Location) -> Normal:
         """By De Morgan's laws, keyword by keyword: complements of alternatives that were multiplied out are larger."""
-        assertions, pointer = read(location), location.pointer
+        assertions, pointer = self._read(location), location.pointer
         if assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None:
             whole = self.normal(location.handle)
             if self.is_loose:
@@ -441,7 +451,7 @@ class Normalizer(Attempts):
         is_new = handle not in done and place not in self._open and place not in self._worked_inside
         with self._with_tracking(tracking):
             if is_new and result is not ANY and isinstance(place, Location):
-                assertions = read(place) if isinstance(place.schema, dict) else None
+                assertions = self._read(place) if isinstance(place.schema, dict) else None
                 if assertions is not None and _is_choice_alone(assertions):
                     self._worked_inside.add(place)
                     self._open[place] = self._probes
