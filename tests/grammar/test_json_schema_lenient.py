@@ -1,6 +1,6 @@
-"""What a lenient caller gets where a schema has too many alternatives: the schema without some of them.
+"""What a lenient caller gets where a schema has too many alternatives, or patterns that are not regular.
 
-Random ones are judged by ``python -m bench.fuzz --kind applicators``.
+Random ones with too many alternatives are judged by ``python -m bench.fuzz --kind applicators``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from byte_tokens import fits as fits_compiled
 from processor_time import processor_time
 
 import constrain
-from constrain.errors import LimitError
+from constrain.errors import LimitError, SchemaError
 
 _DEPENDENCIES: dict[str, Any] = {
     "properties": {f"a{index}": {"type": "integer"} for index in range(30)},
@@ -101,3 +101,38 @@ def test_many_that_are_too_many_end_soon() -> None:
     with processor_time() as spent:
         assert len(_lenient(schema)) > 40
     assert spent.seconds < 10
+
+
+# -- patterns ---------------------------------------------------------------------------------------
+
+_TWICE = r"^(.)\1$"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"pattern": _TWICE}, '"x"'),
+        ({"not": {"pattern": _TWICE}}, '"xx"'),
+        ({"not": {"pattern": _TWICE}}, '"x"'),
+        ({"oneOf": [{"pattern": _TWICE}, {"pattern": r"(b)\1"}]}, '"bb"'),
+        ({"if": {"pattern": _TWICE}, "then": {"minLength": 5}, "else": {"maxLength": 3}}, '"abcdef"'),
+        ({"if": {"pattern": _TWICE}, "then": {"minLength": 5}, "else": {"maxLength": 3}}, '"ab"'),
+        ({"patternProperties": {_TWICE: {}}, "additionalProperties": False}, '{"aa": 1}'),
+        ({"patternProperties": {_TWICE: {}}, "unevaluatedProperties": False}, '{"aa": 1}'),
+        ({"not": {"patternProperties": {_TWICE: False}}}, '{"a": 1}'),
+        ({"propertyNames": {"pattern": _TWICE}}, '{"a": 1}'),
+        ({"not": {"propertyNames": {"pattern": _TWICE}}}, '{"a": 1}'),
+    ],
+)
+def test_what_depends_on_an_irregular_pattern(schema: Any, text: str) -> None:
+    """Whatever the pattern says of the text: it may be valid."""
+    with pytest.raises(SchemaError, match=r"back-references are not regular.*lenient leaves it out"):
+        constrain.Grammar.from_json_schema(schema)
+    assert _lenient(schema)[0].endswith("it is not enforced")
+    assert fits(schema, text)
+
+
+def test_what_stands_beside_an_irregular_pattern() -> None:
+    schema = {"type": "string", "pattern": _TWICE, "maxLength": 2}
+    assert not fits(schema, '"abc"')
+    assert not fits({"patternProperties": {_TWICE: {}, "^b": {"type": "string"}}}, '{"b": 1}')

@@ -71,6 +71,8 @@ class Assertions:
     ref: Handle | None = None
     dynamic_ref: Handle | None = None
     nullable: bool = False
+    is_loose: bool = False
+    """Whether something is left out that cannot be enforced, for a lenient caller."""
 
 
 # -- what the values of keywords must be ------------------------------------------------------

@@ -165,25 +165,30 @@ def _read_pattern(assertions: Assertions, value: Any, location: Location, keywor
     if not isinstance(value, str):
         location.fail(f"pattern must be a string, not {type_name(value)}", keyword)
     text = _pattern(value, location, keyword)
-    if isinstance(text, Words):
+    if text is None:
+        assertions.is_loose = True
+    elif isinstance(text, Words):
         assertions.words = tuple(sorted(text.values))
     elif text != ALL_TEXTS:
         assertions.terms += (Term(text, f"{location.pointer}/{keyword}"),)
 
 
-def _pattern(source: str, location: Location, *path: str) -> Text:
+def _pattern(source: str, location: Location, *path: str) -> Text | None:
+    """The strings in which a pattern is found; None if it cannot be enforced, and the caller is lenient."""
+    document = location.resource.document
     try:
         text = pattern_text(source)
-        if location.resource.document.matches_in_full:
+        if document.matches_in_full:
             text = pattern_text(f"^(?:{source})$")
-        if location.resource.document.unwritable and text != ALL_TEXTS:
-            text = every(text, without(pattern_text(_one_of(location.resource.document.unwritable))))
+        if document.unwritable and text != ALL_TEXTS:
+            text = every(text, without(pattern_text(_one_of(document.unwritable))))
     except GrammarError as error:
-        location.fail(f"pattern {describe(source)}: {error}", *path)
+        document.refuse(f"pattern {describe(source)}: {error}", location.pointer_to(*path))
+        return None
     reason = find_posix_class(source)
     if reason is not None:
         # It is valid ECMAScript, so it is not refused.
-        location.resource.document.note(f"pattern {describe(source)}: {reason}", location.pointer_to(*path))
+        document.note(f"pattern {describe(source)}: {reason}", location.pointer_to(*path))
     return text
 
 
@@ -253,10 +258,13 @@ def _read_pattern_properties(assertions: Assertions, value: Any, location: Locat
     if not isinstance(value, dict):
         location.fail(f"patternProperties must be an object of schemas, not {type_name(value)}", keyword)
     check_names(value, f"{location.pointer}/{keyword}")
-    assertions.patterns = tuple(
-        KeyRule(_pattern(source, location, keyword, source), location.child(schema, keyword, source))
-        for source, schema in value.items()
-    )
+    for source, schema in value.items():
+        keys, handle = _pattern(source, location, keyword, source), location.child(schema, keyword, source)
+        if keys is None:
+            # Any member may be one of these, which is then not an additional one.
+            assertions.is_loose = True
+            keys, handle = ALL_TEXTS, ()
+        assertions.patterns += (KeyRule(keys, handle),)
 
 
 def _read_dependencies(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:

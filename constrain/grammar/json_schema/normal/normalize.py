@@ -197,6 +197,7 @@ class Normalizer(Attempts):
         known = self._assertions.get(location)
         if known is None:
             known = read(location)
+            self.is_loose |= known.is_loose
             if not _INWARD.isdisjoint(vars(known)):
                 self._assertions[location] = known
         return known
@@ -338,15 +339,16 @@ class Normalizer(Attempts):
         assertions, pointer = self._read(location), location.pointer
         if assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None:
             whole = self.normal(location.handle)
-            if self.is_loose:
-                raise algebra.TooManyAlternatives("the complement of what has too many alternatives", pointer)
-            return algebra.complement(whole, pointer, self)
+            return ANY if self.is_loose else algebra.complement(whole, pointer, self)
         parts: list[Normal] = []
         if assertions.const is not None:
             parts.append(algebra.complement(value_nodes(assertions.const, location, "const"), pointer, self))
         if assertions.enum is not None:
             parts.append(algebra.complement(value_nodes(assertions.enum, location, "enum"), pointer, self))
         base = typed_nodes(assertions, location, False, self._names)
+        if assertions.is_loose or (assertions.property_names is not None and self.is_loose):
+            # Any value may be invalid.
+            return ANY
         if base is not None:
             parts.append(algebra.complement(base, pointer, self))
         all_of = (assertions.ref, assertions.dynamic_ref, *(assertions.all_of or ()))

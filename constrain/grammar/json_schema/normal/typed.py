@@ -16,7 +16,7 @@ from constrain.grammar.json_schema.normal.intersect import bound_by_rules, count
 COMBINATORS = frozenset(
     (
         *("const", "enum", "ref", "dynamic_ref", "any_of", "all_of", "one_of", "excluded", "condition", "then"),
-        *("otherwise", "dependencies", "nullable", "unevaluated_properties", "unevaluated_items"),
+        *("otherwise", "dependencies", "nullable", "is_loose", "unevaluated_properties", "unevaluated_items"),
         *("min_contains", "max_contains"),
     )
 )
