@@ -371,13 +371,18 @@ class Automaton:
             self._after[state] = known
         return known
 
-    def beside(self, other: Automaton) -> Iterator[tuple[_List, _List]]:
-        """The states of this automaton and of another one behind each text that may be a beginning for both."""
+    def beside(self, other: Automaton, *, until_match: bool = False) -> Iterator[tuple[_List, _List]]:
+        """The states of this automaton and of another one behind each text that may be a beginning for both.
+
+        ``until_match``: no texts that begin with a match of the other one, whatever follows that.
+        """
         start = self.start, other.start
         seen, todo = {start}, [start]
         while todo:
             spend()
             here, there = todo.pop()
+            if until_match and there.matches and not other.guard(there):
+                continue
             yield here, there
             own, others = self.steps(here), other.steps(there)
             for symbol in own.keys() & others.keys():
@@ -452,19 +457,55 @@ class Automaton:
         """The classes of characters with which a text begins."""
         return set(self.steps(self.start))
 
-    def continuations(self, other: Automaton) -> set[int]:
-        """The classes of characters behind a text of this automaton with which a text of another one goes on."""
+    def continuations(
+        self, other: Automaton, *, is_first: bool = False, alphabet: frozenset[int] | None = None
+    ) -> set[int]:
+        """The classes of characters behind a text of this automaton with which a text of another one goes on.
+
+        Parameters
+        ----------
+        other : Automaton
+        is_first : bool
+            Whether the lexer tries the other one first, so that no text of this one is read that begins with its match.
+        alphabet : frozenset of int, optional
+            The classes that all that follows is made of.
+        """
         found: set[int] = set()
-        for count, (here, there) in enumerate(self.beside(other)):
+        ending = None if alphabet is None else other.leading_to(lambda state: state.matches, alphabet)
+        for count, (here, there) in enumerate(self.beside(other, until_match=is_first)):
             if count >= _MAX_PAIRS:
                 raise GrammarError("it has too many states to be followed exactly by a lexer")
             if here.matches:
-                found.update(other.steps(there))
+                steps = other.steps(there)
+                found.update(symbol for symbol, after in steps.items() if ending is None or after in ending)
                 found |= self.guard(here)
+        return found if alphabet is None else found & alphabet
+
+    def leading_to(self, is_one: Callable[[_List], bool], alphabet: frozenset[int] | None = None) -> set[_List]:
+        """Some states, and those that lead to them with characters of some classes (None: with any)."""
+        before: dict[_List, set[_List]] = {}
+        seen, todo = {self.start}, [self.start]
+        while todo:
+            spend()
+            state = todo.pop()
+            for symbol, after in self.steps(state).items():
+                if alphabet is None or symbol in alphabet:
+                    before.setdefault(after, set()).add(state)
+                if after not in seen:
+                    seen.add(after)
+                    todo.append(after)
+            if len(seen) > _MAX_STATES:
+                raise GrammarError("it has too many states to be followed exactly by a lexer")
+        found = {state for state in seen if is_one(state)}
+        reached = list(found)
+        while reached:
+            new = before.get(reached.pop(), set()) - found
+            found |= new
+            reached += new
         return found
 
-    def shortest(self, count: int) -> list[str]:
-        """Some of the shortest texts, at most ``count``."""
+    def shortest(self, count: int, alphabet: frozenset[int] | None = None) -> list[str]:
+        """Some of the shortest texts, at most ``count``, of characters of some classes (None: of any)."""
         found: list[str] = []
         todo = deque([("", self.start)])
         visits: dict[_List, int] = {}
@@ -476,7 +517,11 @@ class Automaton:
                 continue
             if state.matches and text:
                 found.append(text)
-            todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self.steps(state).items()]
+            todo += [
+                (text + _sample(self._classes[symbol]), after)
+                for symbol, after in self.steps(state).items()
+                if alphabet is None or symbol in alphabet
+            ]
         return found
 
 

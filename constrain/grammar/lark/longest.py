@@ -22,9 +22,10 @@ from lark.lexer import Lexer, PatternStr, TerminalDef
 
 from constrain.errors import ConstrainError, GrammarError, LimitError
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.lark.finishing import Finishing, Lexing
+from constrain.grammar.lark.finishing import Finishing
 from constrain.grammar.lark.first_match import automata, first_match
 from constrain.grammar.lark.indenting import Indenting
+from constrain.grammar.lark.lexing import Lexing
 from constrain.grammar.lark.look_ahead import ordered
 from constrain.grammar.lark.quote_regexes import with_regexes_of_quotes
 from constrain.grammar.lark.regex_package import has_properties, pattern_errors, re_module
