@@ -290,3 +290,14 @@ def test_every_beginning_can_be_finished_where_the_proof_takes_more_than_the_nex
             written += bytes((byte,))
         finished = written + bytes(matcher.completion())
         assert lexing.accepts(judge, finished.decode()), finished
+
+
+def test_a_lexeme_that_began_earlier_may_stand_in_the_way() -> None:
+    # Behind ``abc`` a d would make it one lexeme, and nothing else can follow.
+    rules = 'start: A (E | B C D) | "q" LONG\nA: "a"\nB: "b"\nC: "c"\nD: "d"\nE: "e"\nLONG: "abcd"\n'
+    with pytest.raises(constrain.GrammarError, match="C has to follow B"):
+        constrain.Grammar.from_lark(rules, lexing="longest-basic")
+    rules += '%ignore " "'
+    apart, judge = compiled(rules, lexing="longest-basic"), Lark(rules, parser="lalr", lexer="basic")
+    for text in ("ae", "abc d", "ab cd", "abcd", "ac d", "ad", "q abcd"):
+        assert reads(apart, text) == lexing.accepts(judge, text), text

@@ -178,11 +178,14 @@ class Finishing:
         if self._indenting is not None:
             # What is proved of line ends goes by the way that is the cheapest in terminals.
             return obstacle
-        # Any other way to finish is as good, if the proof holds for it.
-        if not obstacle or not self._least_obstacle(avoids_rules=True):
+        if not obstacle:
             return ""
-        self._has_alphabet = self._is_lexical
-        return obstacle if not self._is_lexical or self._least_obstacle(avoids_rules=True) else ""
+        # Any other way to finish is as good, if the proof holds for it.
+        for has_alphabet in (True, False) if self._is_lexical else (False,):
+            self._has_alphabet = has_alphabet
+            if not self._least_obstacle(avoids_rules=True):
+                return ""
+        return obstacle
 
     def _least_obstacle(self, *, avoids_rules: bool) -> str:
         """What stands in the way when terminals that were at fault are avoided, and before them rules if wanted."""

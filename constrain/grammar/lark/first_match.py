@@ -356,6 +356,8 @@ class Automaton:
         self._machine = machine
         self._classes = classes
         self._after: dict[_List, dict[int, _List]] = {}
+        self._class_of: dict[str, int] = {}
+        self._ending: dict[frozenset[int], set[_List]] = {}
         self.start = machine.start()
         self.looks_ahead = machine.looks_ahead
 
@@ -393,7 +395,9 @@ class Automaton:
 
     def class_of(self, char: str) -> int:
         """The class of a character."""
-        return next(i for i, points in enumerate(self._classes) if holds(points, ord(char)))
+        if char not in self._class_of:
+            self._class_of[char] = next(i for i, points in enumerate(self._classes) if holds(points, ord(char)))
+        return self._class_of[char]
 
     def guard(self, state: _List) -> frozenset[int]:
         """The classes of characters that must not follow if a text ends in a state, where one can."""
@@ -471,15 +475,22 @@ class Automaton:
             The classes that all that follows is made of.
         """
         found: set[int] = set()
-        ending = None if alphabet is None else other.leading_to(lambda state: state.matches, alphabet)
         for count, (here, there) in enumerate(self.beside(other, until_match=is_first)):
             if count >= _MAX_PAIRS:
                 raise GrammarError("it has too many states to be followed exactly by a lexer")
             if here.matches:
-                steps = other.steps(there)
-                found.update(symbol for symbol, after in steps.items() if ending is None or after in ending)
+                found |= other.ending(there, alphabet)
                 found |= self.guard(here)
         return found if alphabet is None else found & alphabet
+
+    def ending(self, state: _List, alphabet: frozenset[int] | None) -> set[int]:
+        """The classes of an alphabet (None: of all characters) with which a text goes on that ends within it."""
+        steps = self.steps(state)
+        if alphabet is None:
+            return set(steps)
+        if alphabet not in self._ending:
+            self._ending[alphabet] = self.leading_to(lambda state: state.matches, alphabet)
+        return {symbol for symbol in alphabet & steps.keys() if steps[symbol] in self._ending[alphabet]}
 
     def leading_to(self, is_one: Callable[[_List], bool], alphabet: frozenset[int] | None = None) -> set[_List]:
         """Some states, and those that lead to them with characters of some classes (None: with any)."""

@@ -31,6 +31,8 @@ class Lexing:
     inside : dict of str to list of TerminalDef
         By regex: the strings that it matches as a whole.
     ignored : set of str
+    behind : dict of str to set of str
+        By terminal: those that the parser may take behind it.
     newline : str
         The terminal of line ends that an indenter sees; empty without one.
     re_module : module
@@ -42,12 +44,15 @@ class Lexing:
     contexts: list[frozenset[str]]
     inside: dict[str, list[TerminalDef]]
     ignored: set[str]
+    behind: dict[str, set[str]]
     newline: str = ""
     re_module: Any = re
     _hidden: set[str] | None = None
     _alphabet: frozenset[int] | None = None
     _bad: dict[Any, frozenset[int]] = field(default_factory=dict)
     _continued: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+    _carried: dict[str, set[int]] | None = None
+    _begun_earlier: set[tuple[str, str, Any]] | None = None
     _lengths: dict[str, int] = field(default_factory=dict)
     _written: dict[tuple[frozenset[str], str], list[str]] = field(default_factory=dict)
     _read: dict[tuple[frozenset[str], str], tuple[str, str] | None] = field(default_factory=dict)
@@ -78,6 +83,7 @@ class Lexing:
             self._alphabet = alphabet
             self._bad.clear()
             self._continued.clear()
+            self._carried = None
             self._written.clear()
 
     def classes(self, text: str) -> set[int]:
@@ -120,17 +126,70 @@ class Lexing:
             else:
                 for other in self._together(name, self._contexts_of.get(name, ()) if contexts is None else contexts):
                     found |= self._goes_on_as(name, other)
+                if self._carried is None:
+                    self._carried = self._goes_on_behind_others()
+                found |= self._carried.get(name, set())
             self._bad[key] = frozenset(found)
         return self._bad[key]
 
     def _goes_on_as(self, name: str, other: str) -> set[int]:
         if (name, other) not in self._continued:
-            # A string within a regex is not looked for where the regex is.
-            is_first = self._rank[other] < self._least[name] and self._least[other] == self._last[other]
             self._continued[name, other] = self.automata[name].continuations(
-                self.automata[other], is_first=is_first, alphabet=self._alphabet
+                self.automata[other], is_first=self._is_first(other, name), alphabet=self._alphabet
             )
         return self._continued[name, other]
+
+    def _is_first(self, name: str, other: str) -> bool:
+        """Whether the lexer tries a terminal before another one, wherever it looks for both."""
+        # A string within a regex is not looked for where the regex is.
+        return self._rank[name] < self._least[other] and self._least[name] == self._last[name]
+
+    def _goes_on_behind_others(self) -> dict[str, set[int]]:
+        """By terminal, what goes on behind it with a lexeme that began earlier: ``abcd`` behind the b of ``ab``."""
+        if self._begun_earlier is None:
+            self._begun_earlier = self._find_begun_earlier()
+        found: dict[str, set[int]] = {}
+        for name, longer, state in self._begun_earlier:
+            found.setdefault(name, set()).update(self.automata[longer].ending(state, self._alphabet))
+        return found
+
+    def _find_begun_earlier(self) -> set[tuple[str, str, Any]]:
+        """Terminals, and longer lexemes with their states behind a text of the terminal within them."""
+        found: set[tuple[str, str, Any]] = set()
+        begun: dict[str, set[tuple[str, Any, frozenset[int]]]] = {}
+        for first, automaton in self.automata.items():
+            for longer in self._together(first, self._contexts_of.get(first, ())):
+                beside = automaton.beside(self.automata[longer], until_match=self._is_first(longer, first))
+                ends = {(first, there, automaton.guard(here)) for here, there in beside if here.matches}
+                begun.setdefault(longer, set()).update(ends)
+        for longer, ends in begun.items():
+            automaton = self.automata[longer]
+            # A terminal that is read within the longer lexeme, the states of both, and what must not come next.
+            todo: list[tuple[str, Any, Any, frozenset[int]]] = []
+            seen: set[tuple[str, Any, Any, frozenset[int]]] = set()
+            while ends or todo:
+                while ends:
+                    before, state, guard = ends.pop()
+                    names = self.behind.get(before, set()) | self.ignored
+                    new = {(name, self.automata[name].start, state, guard) for name in names} - seen
+                    seen |= new
+                    todo += new
+                if todo:
+                    name, here, there, guard = todo.pop()
+                    spend()
+                    own, others = self.automata[name].steps(here), automaton.steps(there)
+                    for symbol in (own.keys() & others.keys()) - guard:
+                        after, state = own[symbol], others[symbol]
+                        place = name, after, state, frozenset[int]()
+                        # Where the longer lexeme ends, it is what the lexer reads.
+                        if place in seen or (state.matches and not automaton.guard(state)):
+                            continue
+                        seen.add(place)
+                        todo.append(place)
+                        if after.matches:
+                            found.add((name, longer, state))
+                            ends.add((name, state, self.automata[name].guard(after)))
+        return found
 
     def _goes_on_in_line(self) -> set[int]:
         """The same behind line ends that are a line break with blanks, which suffice for any indentation.
@@ -215,7 +274,7 @@ class Lexing:
 
     def _firsts_of_texts(self, state: int, name: str) -> set[int]:
         """The classes with which the texts of a terminal begin that can be written in a parser's state."""
-        return {self.automata[name].class_of(text[0]) for text in self.written(state, name)}
+        return self.classes("".join(text[0] for text in self.written(state, name)))
 
     def written(self, state: int, name: str) -> list[str]:
         """Some texts of a terminal that the lexer reads as it in a parser's state, the shortest first."""
