@@ -97,6 +97,12 @@ def test_all_short_texts_of_random_grammars(seed: int) -> None:
         ('start: "if"i NAME\nNAME: /[a-z]+/i\n%ignore " "\n', ["IF x", "if iff", "if if", "ifx"], ["if", "x x"]),
         # A boundary behind a letter, where a name would begin with the keyword, and within a terminal.
         ('start: (IF | NAME)+\nIF: /if\\b|else\\b/\nNAME: /[a-z]+!?/\n%ignore " "\n', ["if x", "iff else!"], ["ifé"]),
+        # What is no letter, or the end.
+        (
+            'start: (OR | NAME | "(" | ")")+\nOR.2: /U(?=[^a-z]|$)/\nNAME: /[a-z]+/\n%ignore " "\n',
+            ["U", "aU b", "a U b", "(U)U", "UU"],
+            ["Ub", "aUb", "U1"],
+        ),
         (
             "start: L+\nL: /#(if|ifdef|i?e+)\\b[^;]*;/i\n",
             ["#if;", "#ifdef x;#IF!if;", "#e-;"],

@@ -224,6 +224,8 @@ def _compile(tree: Any, points_of: _PointsOf) -> tuple[list[tuple[Any, ...]], li
             elif name == "ASSERT_NOT" and argument[1] and all(map(_is_one_character, [[each] for each in argument[1]])):
                 word = tuple(number(points_of(str(what), which, flags)) for what, which in argument[1])
                 emit(_NOT_AHEAD, word)
+            elif name == "ASSERT" and (follows := _character_or_end(argument, flags, points_of)) is not None:
+                emit(_NOT_AHEAD, (number(negate(follows)),))
             elif name in ("ASSERT", "ASSERT_NOT"):
                 raise _NotFollowed(f"look-{'ahead' if argument[0] > 0 else 'behind of several characters'}")
             elif name == "AT" and str(argument) == "AT_BOUNDARY":
@@ -263,6 +265,20 @@ def _last_characters(items: Any, flags: int, points_of: _PointsOf) -> tuple[list
         if not any(is_empty for _, is_empty in parts):
             return found, False
     return found, True
+
+
+def _character_or_end(argument: Any, flags: int, points_of: _PointsOf) -> CodePoints | None:
+    """The characters of ``(?=[...]|$)``, with a line end among them; None for any other look-around."""
+    direction, ((what, branches), *others) = argument
+    if direction < 0 or others or str(what) != "BRANCH":
+        return None
+    ends = [branch for branch in branches[1] if [str(each) for _, each in branch] in (["AT_END"], ["AT_END_STRING"])]
+    rest = [branch for branch in branches[1] if branch not in ends]
+    if not ends or not all(map(_is_one_character, rest)):
+        return None
+    points = normalize([each for ((name, which),) in rest for each in points_of(str(name), which, flags)])
+    # Otherwise ``$`` would say that a line end may follow, but nothing behind that.
+    return points if holds(points, ord("\n")) else None
 
 
 def _is_one_character(items: Any) -> bool:
