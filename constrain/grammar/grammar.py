@@ -370,7 +370,7 @@ class Grammar:
             which gives the strings that it may be there, or None for all of its own.  Strings that the terminal does
             not match do not count.  Where nothing else can follow, one has to be left: otherwise whatever asks (a mask,
             too) raises GrammarError.  The function is called often, also for texts that never come; its result must
-            depend on the text alone.  With ``lexing="any"`` only, and without ``max_tokens``.
+            depend on the text alone.  With ``lexing="any"`` only.
         case : "unicode" or "ascii"
             Which letters the flag ``i`` of strings and regexes is about.
         initial_ignore : bool

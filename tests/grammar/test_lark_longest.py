@@ -97,6 +97,12 @@ def test_all_short_texts_of_random_grammars(seed: int) -> None:
         ('start: "if"i NAME\nNAME: /[a-z]+/i\n%ignore " "\n', ["IF x", "if iff", "if if", "ifx"], ["if", "x x"]),
         # A boundary behind a letter, where a name would begin with the keyword, and within a terminal.
         ('start: (IF | NAME)+\nIF: /if\\b|else\\b/\nNAME: /[a-z]+!?/\n%ignore " "\n', ["if x", "iff else!"], ["ifé"]),
+        # What is no letter, or the end.
+        (
+            'start: (OR | NAME | "(" | ")")+\nOR.2: /U(?=[^a-z]|$)/\nNAME: /[a-z]+/\n%ignore " "\n',
+            ["U", "aU b", "a U b", "(U)U", "UU"],
+            ["Ub", "aUb", "U1"],
+        ),
         (
             "start: L+\nL: /#(if|ifdef|i?e+)\\b[^;]*;/i\n",
             ["#if;", "#ifdef x;#IF!if;", "#e-;"],
@@ -233,3 +239,71 @@ def test_a_start_that_is_a_terminal_and_an_unknown_lexing() -> None:
         constrain.Grammar.from_lark("A: /a/", start="A", lexing="longest")
     with pytest.raises(constrain.GrammarError, match="lexing must be"):
         constrain.Grammar.from_lark('start: "a"', lexing="first")  # type: ignore[arg-type]
+
+
+FINISHED_BY_PROOF = {
+    # A flag that the earlier HEADING would take is read only where nothing looks for headings.
+    "a text that an earlier terminal takes is none": r"""
+        start: (HEADING | "do" FLAG NAME | FLAG "x") (_NL (HEADING | "do" FLAG NAME))*
+        FLAG: "*" | "!"
+        HEADING.2: /\*[^\n]*/
+        NAME: /[a-z]+/
+        _NL: "\n"
+        %ignore " "
+    """,
+    # What an open string would need, a second quote, is in no text that has to follow.
+    "what never ends in what follows": r"""
+        start: "f" "(" (WORD | STRING) ("," (WORD | STRING))* ")"
+        WORD: /["a-z]+/
+        STRING.2: /"[^"]*;"/
+    """,
+    # Behind a comment there is only a line end; a value can follow that.
+    "another terminal first": r"""
+        start: _NL* section+
+        section: "s" _NL+ item+
+        item: "i" _NL+ | "(" (_NL | "a")* "a" ")" _NL+
+        _NL: "\n"
+        COMMENT: /#[^\n]*/
+        %ignore COMMENT
+    """,
+    # In lists, words are not looked for; behind a false at the top, they are.
+    "what the lexer looked for": r"""
+        start: value ("\n" (value | WORD))*
+        value: "false" | "[" value ("," value)* "]"
+        WORD: /[a-z\]]+/
+    """,
+}
+
+
+@pytest.mark.parametrize("name", FINISHED_BY_PROOF)
+def test_every_beginning_can_be_finished_where_the_proof_takes_more_than_the_next_character(name: str) -> None:
+    text = FINISHED_BY_PROOF[name]
+    grammar, judge = compiled(text, lexing="longest"), Lark(text, parser="lalr")
+    for seed in range(60):
+        rng = random.Random(seed)
+        matcher = constrain.Matcher(grammar)
+        written = b""
+        for _ in range(rng.randint(0, 12)):
+            mask = constrain.allocate_token_bitmask(1, BYTES.size)
+            matcher.fill_next_token_bitmask(mask)
+            bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")[:256]
+            if not bits.any():
+                assert matcher.is_accepting()
+                break
+            likely = [byte for byte in b'*!adofxsi#()[],;" \n\\' if bits[byte]]
+            byte = rng.choice(likely or np.nonzero(bits)[0].tolist())
+            assert matcher.accept_token(byte)
+            written += bytes((byte,))
+        finished = written + bytes(matcher.completion())
+        assert lexing.accepts(judge, finished.decode()), finished
+
+
+def test_a_lexeme_that_began_earlier_may_stand_in_the_way() -> None:
+    # Behind ``abc`` a d would make it one lexeme, and nothing else can follow.
+    rules = 'start: A (E | B C D) | "q" LONG\nA: "a"\nB: "b"\nC: "c"\nD: "d"\nE: "e"\nLONG: "abcd"\n'
+    with pytest.raises(constrain.GrammarError, match="C has to follow B"):
+        constrain.Grammar.from_lark(rules, lexing="longest-basic")
+    rules += '%ignore " "'
+    apart, judge = compiled(rules, lexing="longest-basic"), Lark(rules, parser="lalr", lexer="basic")
+    for text in ("ae", "abc d", "ab cd", "abcd", "ac d", "ad", "q abcd"):
+        assert reads(apart, text) == lexing.accepts(judge, text), text

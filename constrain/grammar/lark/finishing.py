@@ -11,8 +11,13 @@ checked for all its steps, whatever the stack is:
 * Behind each terminal the next one can be written so that the lexer reads just that: it begins with a character with
   which no lexeme goes on that the lexer would rather have, or with an ignored one for which that holds.
 
-Where one of these does not hold, the rule or terminal at fault is made dear, and the way that is the cheapest then is
-tried, some times.
+Where one of these does not hold, some things more are tried:
+
+* The rule or terminal at fault is made dear, and the way that is the cheapest then is taken, some times.
+* Behind a text that is given, another terminal is written first, if the parser takes it above any stack and the way
+  from there holds: behind a comment, the line end that the next statement needs in front of it.
+* All that is written is made of few characters, with which the lexeme that goes on never ends: behind a lone quote,
+  a string that would need a second one.
 
 With an indenter between the lexer and the parser, an indent or a dedent can be had behind the end of a line only, whose
 text can be written as needed.  Where a line has ended already, its text says what comes; the engine allows it only if
@@ -23,199 +28,22 @@ the next dedent.
 from __future__ import annotations
 
 import heapq
-import re
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Set
 from typing import Any
 
-from lark.lexer import PatternStr, TerminalDef
-
-from constrain.errors import GrammarError
-from constrain.grammar.lark.first_match import Automaton
 from constrain.grammar.lark.indenting import Indenting
+from constrain.grammar.lark.lexing import Lexing
 from constrain.limits import spend
 
 END = "$END"
 
-_WITNESSES = 12
 _NEVER = 1 << 40
 _AVOIDED = 10_000
 _MOST_AVOIDED = 20
 
-Steps = list[tuple[str, int, str]]
-
-
-@dataclass
-class Lexing:
-    """What the lexer of a parser's state looks for, and the texts of terminals.
-
-    Attributes
-    ----------
-    terminals : list of TerminalDef
-        In the lexer's order.
-    automata : dict of str to Automaton
-        All over one partition of the characters.
-    contexts : list of frozenset of str
-        By parser state: the terminals that the lexer looks for.
-    inside : dict of str to list of TerminalDef
-        By regex: the strings that it matches as a whole.
-    ignored : set of str
-    newline : str
-        The terminal of line ends that an indenter sees; empty without one.
-    re_module : module
-        What reads regexes.
-    """
-
-    terminals: list[TerminalDef]
-    automata: dict[str, Automaton]
-    contexts: list[frozenset[str]]
-    inside: dict[str, list[TerminalDef]]
-    ignored: set[str]
-    newline: str = ""
-    re_module: Any = re
-    _hidden: set[str] | None = None
-    _bad: dict[str, frozenset[int]] = field(default_factory=dict)
-    _read: dict[tuple[frozenset[str], str], tuple[str, str] | None] = field(default_factory=dict)
-    _regexes: dict[str, Any] = field(default_factory=dict)
-    _rank: dict[str, int] = field(default_factory=dict)
-    _last: dict[str, int] = field(default_factory=dict)
-    _contexts_of: dict[str, list[frozenset[str]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._regexes = {
-            terminal.name: self.re_module.compile(terminal.pattern.to_regexp()) for terminal in self.terminals
-        }
-        self._rank = {terminal.name: i for i, terminal in enumerate(self.terminals)}
-        self._last = dict(self._rank)
-        for name, strings in self.inside.items():
-            for string in strings:
-                self._last[string.name] = max(self._last[string.name], self._rank[name])
-        for context in set(self.contexts):
-            spend(len(context))
-            for name in context:
-                self._contexts_of.setdefault(name, []).append(context)
-
-    def _together(self, name: str) -> set[str]:
-        """The terminals that the lexer may find in the place of one."""
-        found: set[str] = set()
-        for context in self._contexts_of.get(name, ()):
-            spend(len(context))
-            found.update(other for other in context if self._rank[other] <= self._last[name])
-        return found
-
-    def ignored_in(self, state: int) -> set[str]:
-        """The ignored terminals that the lexer may read in a state of the parser."""
-        if self._hidden is None:
-            names = [terminal.name for terminal in self.terminals]
-            self._hidden = {
-                name
-                for name in self.ignored
-                if self.newline
-                and names.index(self.newline) < names.index(name)
-                # The end of a line, which the lexer looks for everywhere, is read in its place: a comment, say.
-                and self.automata[self.newline].begins_all(self.automata[name])
-            }
-        return (self.ignored & self.contexts[state]) - self._hidden
-
-    def goes_on(self, name: str) -> frozenset[int]:
-        """The classes of characters behind a text of a terminal with which the lexer might find another match."""
-        if name not in self._bad:
-            found: set[int] = set()
-            if name == self.newline:
-                found = self._goes_on_in_line()
-            else:
-                for other in self._together(name):
-                    found |= self.automata[name].continuations(self.automata[other])
-            self._bad[name] = frozenset(found)
-        return self._bad[name]
-
-    def _goes_on_in_line(self) -> set[int]:
-        """The same behind line ends that are a line break with blanks, which suffice for any indentation.
-
-        Behind others either the same characters go on, or all do: then nothing else can follow, as behind a comment.
-        """
-        found: set[int] = set()
-        others = sorted(self._together(self.newline))
-        seen = set()
-        todo = ["\n"]
-        while todo:
-            spend()
-            text = todo.pop()
-            if self.automata[self.newline].after(text) is None:
-                raise GrammarError(f'"{self.newline}" has to match a line break with any blanks behind it')
-            states = tuple(self.automata[other].after(text) for other in others)
-            if states not in seen:
-                seen.add(states)
-                for other, state in zip(others, states, strict=True):
-                    found |= self.automata[other].goes_on(state)
-                todo += [text + " ", text + "\t"]
-        automaton = self.automata[self.newline]
-        if any(not steps <= found and len(steps) < automaton.class_count for steps in automaton.ends()):
-            raise GrammarError(f'of some texts of "{self.newline}" it is not certain what can follow them')
-        return found
-
-    def read(self, state: int, text: str) -> tuple[str, str] | None:
-        """The first token that Lark's lexer reads of a text in a state of the parser: its name and text."""
-        context = self.contexts[state]
-        key = context, text
-        if key not in self._read:
-            self._read[key] = self._first_token(context, text)
-        return self._read[key]
-
-    def _first_token(self, context: frozenset[str], text: str) -> tuple[str, str] | None:
-        within = {
-            string.name
-            for name in context
-            for string in self.inside[name]
-            if set(string.pattern.flags) <= set(self._flags(name))
-        }
-        for terminal in self.terminals:
-            spend()
-            if terminal.name in context and terminal.name not in within:
-                match = self._regexes[terminal.name].match(text)
-                if match is not None:
-                    value = match.group()
-                    if terminal.name not in self.ignored:
-                        for string in self.inside[terminal.name]:
-                            if string.name in context and self._regexes[string.name].fullmatch(value):
-                                return string.name, value
-                    return terminal.name, value
-        return None
-
-    def _flags(self, name: str) -> Iterable[str]:
-        return next(terminal.pattern.flags for terminal in self.terminals if terminal.name == name)
-
-    def firsts(self, name: str) -> set[int]:
-        """The classes of characters with which a terminal begins."""
-        return self.automata[name].firsts()
-
-    def can_follow(self, before: str | None, state: int, name: str) -> bool:
-        """Whether a terminal can be written behind any text of another one (None: at the start) in a parser's state."""
-        if name in self.ignored:
-            return False
-        automaton = self.automata[name]
-        texts = [text for text in self._texts(name) if self.read(state, text) == (name, text)]
-        firsts = {automaton.class_of(text[0]) for text in texts}
-        if before is None:
-            return bool(texts)
-        refused = self.goes_on(before)
-        if firsts - refused:
-            return True
-        for ignored in self.ignored & self.contexts[state]:
-            between = self.goes_on(ignored)
-            if not firsts - between:
-                continue
-            for text in self._texts(ignored):
-                if automaton.class_of(text[0]) not in refused and self.read(state, text) == (ignored, text):
-                    return True
-        return False
-
-    def _texts(self, name: str) -> list[str]:
-        terminal = next(terminal for terminal in self.terminals if terminal.name == name)
-        if isinstance(terminal.pattern, PatternStr):
-            return [terminal.pattern.value]
-        return self.automata[name].shortest(_WITNESSES)
+_Event = tuple[str, int, str]
+"""A terminal, the number of the parser's state behind it, and the terminal that has to follow there."""
 
 
 class Finishing:
@@ -253,6 +81,10 @@ class Finishing:
         self._avoided_rules: set[Any] = set()
         # Nonterminals whose cheapest text is empty.
         self._empty: set[str] = set()
+        self._is_lexical = self._has_alphabet = False
+        # By state and terminal: the states from which it is shifted in the end, and whether it is for any stack.
+        self._shifted: dict[tuple[Any, str], tuple[set[Any], bool]] = {}
+        self._read_in: dict[tuple[str, Any], frozenset[frozenset[str]]] = {}
         self._origins: dict[tuple[Any, Any, int], set[Any]] = {}
         self._find_origins()
 
@@ -286,7 +118,10 @@ class Finishing:
 
     def _cost_of(self, symbol: Any) -> int:
         if symbol.is_term:
-            return _AVOIDED if symbol.name in self._avoided or symbol.name in self._made_of_lines else 1
+            if symbol.name in self._avoided or symbol.name in self._made_of_lines:
+                return _AVOIDED
+            # Short texts have few characters, and with those little else ends.
+            return self._lexing.least_length(symbol.name) if self._has_alphabet else 1
         return self._cost.get(symbol.name, _NEVER)
 
     def _ways_out(self, state: Any) -> dict[str, Any]:
@@ -331,6 +166,7 @@ class Finishing:
                         spend()
                         self._origins.setdefault((state, item.rule, index), set()).add(origin)
                         state = self._states[state][symbol.name][1]
+                    self._origins.setdefault((state, item.rule, len(item.rule.expansion)), set()).add(origin)
 
     # -- the proof -------------------------------------------------------------------------------
 
@@ -342,12 +178,19 @@ class Finishing:
         if self._indenting is not None:
             # What is proved of line ends goes by the way that is the cheapest in terminals.
             return obstacle
+        if not obstacle:
+            return ""
         # Any other way to finish is as good, if the proof holds for it.
-        self._avoided.clear()
-        return obstacle and self._least_obstacle(avoids_rules=True) and obstacle
+        for has_alphabet in (True, False) if self._is_lexical else (False,):
+            self._has_alphabet = has_alphabet
+            if not self._least_obstacle(avoids_rules=True):
+                return ""
+        return obstacle
 
     def _least_obstacle(self, *, avoids_rules: bool) -> str:
         """What stands in the way when terminals that were at fault are avoided, and before them rules if wanted."""
+        self._avoided.clear()
+        self._avoided_rules.clear()
         while True:
             obstacle, token, rule = self._obstacle()
             if not obstacle or len(self._avoided) + len(self._avoided_rules) >= _MOST_AVOIDED:
@@ -388,7 +231,9 @@ class Finishing:
             for state, rule in ends:
                 for token in self._follow.get((kind, _, name), ()):
                     if self._states[state].get(token, (None, None))[1] is not rule:
+                        self._is_lexical = False
                         return self._conflict(rule, token), token if token != END else "", rule
+        self._is_lexical = True
         return *self._lexical_obstacle(), None
 
     def _add(self, node: tuple[str, Any, str], tokens: set[str]) -> None:
@@ -523,33 +368,132 @@ class Finishing:
             obstacle, token = self._line_obstacle()
             if obstacle:
                 return obstacle, token
-        events: set[tuple[str, int, str]] = set()
-        begins = {self._first(item.next) for item in self._start if item.rule.origin.name.startswith("$root_")}
-        for token in sorted(token for token in begins if token is not None):
+        roots = [self._first(item.next) for item in self._start if item.rule.origin.name.startswith("$root_")]
+        begins = {token for token in roots if token is not None}
+        first = self._numbers[self._start]
+        made, given = self._events()
+        for token in begins:
+            for ignored in lexing.ignored_in(first):
+                given.setdefault((ignored, first, token), set()).add(self._start)
+        lexing.write_with(None)
+        if self._has_alphabet:
+            begun = {(first, token) for token in begins}
+            lexing.write_with(self._alphabet(begun | {event[1:] for event in (*made, *given)}))
+        for token in sorted(begins):
             if token in self._made_of_lines:
                 return f"no text is possible: it would begin with {token}", token
-            if not lexing.can_follow(None, self._numbers[self._start], token):
+            if not lexing.can_follow(None, first, token):
                 reason = f"no text may be possible: it would begin with {token}, which the lexer never reads there"
                 return reason, token
-            first = self._numbers[self._start]
-            events |= {(ignored, first, token) for ignored in lexing.ignored_in(first)}
-        for (_, state, name), tokens in self._follow.items():
+        wrong = {
+            event: sources
+            for events in (made, given)
+            for event, sources in events.items()
+            if not self._can_follow(*event, sources)
+        }
+        for event, sources in sorted(wrong.items()):
+            if event in made or not self._has_detour(event, sources, wrong.keys()):
+                return self._unread(*event), event[2]
+        return "", ""
+
+    def _events(self) -> tuple[dict[_Event, set[Any]], dict[_Event, set[Any]]]:
+        """What has to follow what where both are written, and where the first stands in the text.
+
+        By event: the states in which the first of the two may be shifted, or is ignored.
+        """
+        made: dict[_Event, set[Any]] = {}
+        given: dict[_Event, set[Any]] = {}
+        ignored_in: dict[_Event, set[Any]] = {}
+        for (kind, state, name), tokens in self._follow.items():
             # An indent or a dedent is made of the end of a line.
             before = self._indenting.newline if self._indenting and name in self._made_of_lines else name
-            if before in lexing.automata:
-                after = self._numbers[self._states[state][name][1]]
-                events |= {(before, after, token) for token in tokens - self._made_of_lines if token != END}
-        for _, after, token in list(events):
-            events |= {(ignored, after, token) for ignored in lexing.ignored_in(after)}
-        for before, after, token in sorted(events):
+            if before in self._lexing.automata:
+                behind = self._states[state][name][1]
+                after = self._numbers[behind]
+                for token in tokens - self._made_of_lines - {END}:
+                    (made if kind == "made" else given).setdefault((before, after, token), set()).add(state)
+                    for ignored in self._lexing.ignored_in(after):
+                        ignored_in[ignored, after, token] = {behind}
+        return made, {**given, **ignored_in}
+
+    def _alphabet(self, written: set[tuple[int, str]]) -> frozenset[int]:
+        """The classes of characters of the shortest texts of some terminals in states, and of what is ignored there."""
+        found: set[int] = set()
+        for state, token in sorted(written):
             spend()
-            if not lexing.can_follow(before, after, token):
-                if lexing.can_follow(None, after, token):
-                    reason = (
-                        f"the lexer may read on where {token} has to follow {before}, and nothing that is ignored "
-                        "keeps them apart"
-                    )
+            found |= self._lexing.classes("".join(self._lexing.written(state, token)[:1]))
+            for ignored in self._lexing.ignored_in(state):
+                found |= self._lexing.classes("".join(t for t in self._lexing.written(state, ignored) if len(t) == 1))
+        return frozenset(found)
+
+    def _can_follow(self, before: str, after: int, token: str, sources: set[Any]) -> bool:
+        if self._lexing.can_follow(before, after, token):
+            return True
+        if self._indenting is not None:
+            return False
+        return all(self._lexing.can_follow(before, after, token, self._contexts(before, source)) for source in sources)
+
+    def _contexts(self, name: str, source: Any) -> frozenset[frozenset[str]]:
+        """What the lexer may have looked for where it read a terminal that is shifted, or ignored, in a state."""
+        if name in self._lexing.ignored:
+            return frozenset((self._lexing.contexts[self._numbers[source]],))
+        if (name, source) not in self._read_in:
+            self._read_in[name, source] = frozenset(
+                self._lexing.contexts[self._numbers[state]]
+                for state, row in self._states.items()
+                if name in row and source in self._shifts(state, name)[0]
+            )
+        return self._read_in[name, source]
+
+    def _shifts(self, state: Any, name: str) -> tuple[set[Any], bool]:
+        """The states from which a terminal is shifted that is read in a state, and whether it is for any stack."""
+        key = state, name
+        if key not in self._shifted:
+            sources: set[Any] = set()
+            is_certain = True
+            seen, todo = {state}, [state]
+            while todo:
+                spend()
+                here = todo.pop()
+                action, rule = self._states[here].get(name, (None, None))
+                if str(action) == "Shift":
+                    sources.add(here)
+                elif action is None:
+                    is_certain = False
                 else:
-                    reason = f"behind {before} the lexer never reads {token}, since another terminal comes first"
-                return f"a text may be impossible to finish: {reason}", token
-        return "", ""
+                    origins = self._origins[here, rule, len(rule.expansion)]
+                    new = {self._states[origin][rule.origin.name][1] for origin in origins} - seen
+                    seen |= new
+                    todo += new
+            self._shifted[key] = sources, is_certain
+        return self._shifted[key]
+
+    def _has_detour(self, event: _Event, sources: set[Any], wrong: Set[_Event]) -> bool:
+        """Whether something else can be written in place of what has to follow, from where the text is finished.
+
+        ``wrong``: the events of which it is not certain that they are possible.
+        """
+        before, after, _ = event
+        state = next(state for state, number in self._numbers.items() if number == after)
+        for name in sorted(self._lexing.automata):
+            spend()
+            shifted_in, is_certain = self._shifts(state, name)
+            if self._indenting is None and is_certain and self._can_follow(before, after, name, sources):
+                behind = [
+                    (name, self._numbers[self._states[source][name][1]], token)
+                    for source in shifted_in
+                    for token in self._follow["stack", source, name]
+                ]
+                if wrong.isdisjoint(behind):
+                    return True
+        return False
+
+    def _unread(self, before: str, after: int, token: str) -> str:
+        if self._lexing.can_follow(None, after, token):
+            reason = (
+                f"the lexer may read on where {token} has to follow {before}, and nothing that is ignored "
+                "keeps them apart"
+            )
+        else:
+            reason = f"behind {before} the lexer never reads {token}, since another terminal comes first"
+        return f"a text may be impossible to finish: {reason}"

@@ -224,6 +224,8 @@ def _compile(tree: Any, points_of: _PointsOf) -> tuple[list[tuple[Any, ...]], li
             elif name == "ASSERT_NOT" and argument[1] and all(map(_is_one_character, [[each] for each in argument[1]])):
                 word = tuple(number(points_of(str(what), which, flags)) for what, which in argument[1])
                 emit(_NOT_AHEAD, word)
+            elif name == "ASSERT" and (follows := _character_or_end(argument, flags, points_of)) is not None:
+                emit(_NOT_AHEAD, (number(negate(follows)),))
             elif name in ("ASSERT", "ASSERT_NOT"):
                 raise _NotFollowed(f"look-{'ahead' if argument[0] > 0 else 'behind of several characters'}")
             elif name == "AT" and str(argument) == "AT_BOUNDARY":
@@ -263,6 +265,20 @@ def _last_characters(items: Any, flags: int, points_of: _PointsOf) -> tuple[list
         if not any(is_empty for _, is_empty in parts):
             return found, False
     return found, True
+
+
+def _character_or_end(argument: Any, flags: int, points_of: _PointsOf) -> CodePoints | None:
+    """The characters of ``(?=[...]|$)``, with a line end among them; None for any other look-around."""
+    direction, ((what, branches), *others) = argument
+    if direction < 0 or others or str(what) != "BRANCH":
+        return None
+    ends = [branch for branch in branches[1] if [str(each) for _, each in branch] in (["AT_END"], ["AT_END_STRING"])]
+    rest = [branch for branch in branches[1] if branch not in ends]
+    if not ends or not all(map(_is_one_character, rest)):
+        return None
+    points = normalize([each for ((name, which),) in rest for each in points_of(str(name), which, flags)])
+    # Otherwise ``$`` would say that a line end may follow, but nothing behind that.
+    return points if holds(points, ord("\n")) else None
 
 
 def _is_one_character(items: Any) -> bool:
@@ -356,6 +372,8 @@ class Automaton:
         self._machine = machine
         self._classes = classes
         self._after: dict[_List, dict[int, _List]] = {}
+        self._class_of: dict[str, int] = {}
+        self._ending: dict[frozenset[int], set[_List]] = {}
         self.start = machine.start()
         self.looks_ahead = machine.looks_ahead
 
@@ -371,13 +389,18 @@ class Automaton:
             self._after[state] = known
         return known
 
-    def beside(self, other: Automaton) -> Iterator[tuple[_List, _List]]:
-        """The states of this automaton and of another one behind each text that may be a beginning for both."""
+    def beside(self, other: Automaton, *, until_match: bool = False) -> Iterator[tuple[_List, _List]]:
+        """The states of this automaton and of another one behind each text that may be a beginning for both.
+
+        ``until_match``: no texts that begin with a match of the other one, whatever follows that.
+        """
         start = self.start, other.start
         seen, todo = {start}, [start]
         while todo:
             spend()
             here, there = todo.pop()
+            if until_match and there.matches and not other.guard(there):
+                continue
             yield here, there
             own, others = self.steps(here), other.steps(there)
             for symbol in own.keys() & others.keys():
@@ -388,7 +411,9 @@ class Automaton:
 
     def class_of(self, char: str) -> int:
         """The class of a character."""
-        return next(i for i, points in enumerate(self._classes) if holds(points, ord(char)))
+        if char not in self._class_of:
+            self._class_of[char] = next(i for i, points in enumerate(self._classes) if holds(points, ord(char)))
+        return self._class_of[char]
 
     def guard(self, state: _List) -> frozenset[int]:
         """The classes of characters that must not follow if a text ends in a state, where one can."""
@@ -452,19 +477,62 @@ class Automaton:
         """The classes of characters with which a text begins."""
         return set(self.steps(self.start))
 
-    def continuations(self, other: Automaton) -> set[int]:
-        """The classes of characters behind a text of this automaton with which a text of another one goes on."""
+    def continuations(
+        self, other: Automaton, *, is_first: bool = False, alphabet: frozenset[int] | None = None
+    ) -> set[int]:
+        """The classes of characters behind a text of this automaton with which a text of another one goes on.
+
+        Parameters
+        ----------
+        other : Automaton
+        is_first : bool
+            Whether the lexer tries the other one first, so that no text of this one is read that begins with its match.
+        alphabet : frozenset of int, optional
+            The classes that all that follows is made of.
+        """
         found: set[int] = set()
-        for count, (here, there) in enumerate(self.beside(other)):
+        for count, (here, there) in enumerate(self.beside(other, until_match=is_first)):
             if count >= _MAX_PAIRS:
                 raise GrammarError("it has too many states to be followed exactly by a lexer")
             if here.matches:
-                found.update(other.steps(there))
+                found |= other.ending(there, alphabet)
                 found |= self.guard(here)
+        return found if alphabet is None else found & alphabet
+
+    def ending(self, state: _List, alphabet: frozenset[int] | None) -> set[int]:
+        """The classes of an alphabet (None: of all characters) with which a text goes on that ends within it."""
+        steps = self.steps(state)
+        if alphabet is None:
+            return set(steps)
+        if alphabet not in self._ending:
+            self._ending[alphabet] = self.leading_to(lambda state: state.matches, alphabet)
+        return {symbol for symbol in alphabet & steps.keys() if steps[symbol] in self._ending[alphabet]}
+
+    def leading_to(self, is_one: Callable[[_List], bool], alphabet: frozenset[int] | None = None) -> set[_List]:
+        """Some states, and those that lead to them with characters of some classes (None: with any)."""
+        before: dict[_List, set[_List]] = {}
+        seen, todo = {self.start}, [self.start]
+        while todo:
+            spend()
+            state = todo.pop()
+            for symbol, after in self.steps(state).items():
+                if alphabet is None or symbol in alphabet:
+                    before.setdefault(after, set()).add(state)
+                if after not in seen:
+                    seen.add(after)
+                    todo.append(after)
+            if len(seen) > _MAX_STATES:
+                raise GrammarError("it has too many states to be followed exactly by a lexer")
+        found = {state for state in seen if is_one(state)}
+        reached = list(found)
+        while reached:
+            new = before.get(reached.pop(), set()) - found
+            found |= new
+            reached += new
         return found
 
-    def shortest(self, count: int) -> list[str]:
-        """Some of the shortest texts, at most ``count``."""
+    def shortest(self, count: int, alphabet: frozenset[int] | None = None) -> list[str]:
+        """Some of the shortest texts, at most ``count``, of characters of some classes (None: of any)."""
         found: list[str] = []
         todo = deque([("", self.start)])
         visits: dict[_List, int] = {}
@@ -476,7 +544,11 @@ class Automaton:
                 continue
             if state.matches and text:
                 found.append(text)
-            todo += [(text + _sample(self._classes[symbol]), after) for symbol, after in self.steps(state).items()]
+            todo += [
+                (text + _sample(self._classes[symbol]), after)
+                for symbol, after in self.steps(state).items()
+                if alphabet is None or symbol in alphabet
+            ]
         return found
 
 

@@ -22,9 +22,10 @@ from lark.lexer import Lexer, PatternStr, TerminalDef
 
 from constrain.errors import ConstrainError, GrammarError, LimitError
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.lark.finishing import Finishing, Lexing
+from constrain.grammar.lark.finishing import Finishing
 from constrain.grammar.lark.first_match import automata, first_match
 from constrain.grammar.lark.indenting import Indenting
+from constrain.grammar.lark.lexing import Lexing
 from constrain.grammar.lark.look_ahead import ordered
 from constrain.grammar.lark.quote_regexes import with_regexes_of_quotes
 from constrain.grammar.lark.regex_package import has_properties, pattern_errors, re_module
@@ -356,9 +357,21 @@ class _Longest:
     def _check_finishing(self, parse_table: Any, start: str) -> None:
         """Refuse a grammar of which it is not certain that every text that is begun can be finished."""
         contexts = self._contexts(parse_table.states.values())
+        behind: dict[str, set[str]] = {}
+        for row in parse_table.states.values():
+            for name, (action, target) in row.items():
+                if action.name == "Shift" and name in self._languages:
+                    behind.setdefault(name, set()).update(parse_table.states[target].keys() & self._languages.keys())
         try:
             lexing = Lexing(
-                self._terminals, self._automata, contexts, self._inside, self._ignored, self._newline, self._re
+                self._terminals,
+                self._automata,
+                contexts,
+                self._inside,
+                self._ignored,
+                behind,
+                self._newline,
+                self._re,
             )
             numbers = {items: number for number, items in enumerate(parse_table.states)}
             finishing = Finishing(parse_table.states, parse_table.start_states[start], lexing, numbers, self._indenting)

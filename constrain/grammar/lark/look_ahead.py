@@ -115,7 +115,7 @@ def _both_match(automaton: Automaton, other: Automaton) -> bool:
 
 def _behind_shorter(automaton: Automaton, other: Automaton) -> set[int]:
     """What may come first behind a text of another terminal, within a longer text of this one that has a guard."""
-    guarded = _guarded_states(automaton)
+    guarded = automaton.leading_to(lambda state: state.matches and bool(automaton.guard(state)))
     found: set[int] = set()
     for here, there in automaton.beside(other):
         if there.matches:
@@ -125,25 +125,4 @@ def _behind_shorter(automaton: Automaton, other: Automaton) -> set[int]:
                 is_longer = longer is not None and longer.matches and not other.guard(longer)
                 if after in guarded and not is_longer:
                     found.add(symbol)
-    return found
-
-
-def _guarded_states(automaton: Automaton) -> set[object]:
-    """The states from which a match with a guard may be reached."""
-    before: dict[object, set[object]] = {}
-    seen, todo = {automaton.start}, [automaton.start]
-    while todo:
-        spend()
-        state = todo.pop()
-        for after in automaton.steps(state).values():
-            before.setdefault(after, set()).add(state)
-            if after not in seen:
-                seen.add(after)
-                todo.append(after)
-    found: set[object] = {state for state in seen if state.matches and automaton.guard(state)}
-    reached = list(found)
-    while reached:
-        new = before.get(reached.pop(), set()) - found
-        found |= new
-        reached += new
     return found

@@ -1,0 +1,299 @@
+"""What Lark's lexer reads: which terminals it looks for together, and what can be written behind a text of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lark.lexer import PatternStr, TerminalDef
+
+from constrain.errors import GrammarError
+from constrain.grammar.lark.first_match import Automaton
+from constrain.limits import spend
+
+_WITNESSES = 12
+
+
+@dataclass
+class Lexing:
+    """What the lexer of a parser's state looks for, and the texts of terminals.
+
+    Attributes
+    ----------
+    terminals : list of TerminalDef
+        In the lexer's order.
+    automata : dict of str to Automaton
+        All over one partition of the characters.
+    contexts : list of frozenset of str
+        By parser state: the terminals that the lexer looks for.
+    inside : dict of str to list of TerminalDef
+        By regex: the strings that it matches as a whole.
+    ignored : set of str
+    behind : dict of str to set of str
+        By terminal: those that the parser may take behind it.
+    newline : str
+        The terminal of line ends that an indenter sees; empty without one.
+    re_module : module
+        What reads regexes.
+    """
+
+    terminals: list[TerminalDef]
+    automata: dict[str, Automaton]
+    contexts: list[frozenset[str]]
+    inside: dict[str, list[TerminalDef]]
+    ignored: set[str]
+    behind: dict[str, set[str]]
+    newline: str = ""
+    re_module: Any = re
+    _hidden: set[str] | None = None
+    _alphabet: frozenset[int] | None = None
+    _bad: dict[Any, frozenset[int]] = field(default_factory=dict)
+    _continued: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+    _carried: dict[str, set[int]] | None = None
+    _begun_earlier: set[tuple[str, str, Any]] | None = None
+    _lengths: dict[str, int] = field(default_factory=dict)
+    _written: dict[tuple[frozenset[str], str], list[str]] = field(default_factory=dict)
+    _read: dict[tuple[frozenset[str], str], tuple[str, str] | None] = field(default_factory=dict)
+    _regexes: dict[str, Any] = field(default_factory=dict)
+    _rank: dict[str, int] = field(default_factory=dict)
+    _least: dict[str, int] = field(default_factory=dict)
+    _last: dict[str, int] = field(default_factory=dict)
+    _contexts_of: dict[str, list[frozenset[str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._regexes = {
+            terminal.name: self.re_module.compile(terminal.pattern.to_regexp()) for terminal in self.terminals
+        }
+        self._rank = {terminal.name: i for i, terminal in enumerate(self.terminals)}
+        self._least, self._last = dict(self._rank), dict(self._rank)
+        for name, strings in self.inside.items():
+            for string in strings:
+                self._least[string.name] = min(self._least[string.name], self._rank[name])
+                self._last[string.name] = max(self._last[string.name], self._rank[name])
+        for context in set(self.contexts):
+            spend(len(context))
+            for name in context:
+                self._contexts_of.setdefault(name, []).append(context)
+
+    def write_with(self, alphabet: frozenset[int] | None) -> None:
+        """From here on, all that is written is made of some classes of characters (None: of any)."""
+        if alphabet != self._alphabet:
+            self._alphabet = alphabet
+            self._bad.clear()
+            self._continued.clear()
+            self._carried = None
+            self._written.clear()
+
+    def classes(self, text: str) -> set[int]:
+        """The classes of the characters of a text."""
+        automaton = next(iter(self.automata.values()))
+        return {automaton.class_of(char) for char in text}
+
+    def _together(self, name: str, contexts: Iterable[frozenset[str]]) -> set[str]:
+        """The terminals that the lexer may find in the place of one."""
+        found: set[str] = set()
+        for context in contexts:
+            spend(len(context))
+            found.update(other for other in context if self._rank[other] <= self._last[name])
+        return found
+
+    def ignored_in(self, state: int) -> set[str]:
+        """The ignored terminals that the lexer may read in a state of the parser."""
+        if self._hidden is None:
+            names = [terminal.name for terminal in self.terminals]
+            self._hidden = {
+                name
+                for name in self.ignored
+                if self.newline
+                and names.index(self.newline) < names.index(name)
+                # The end of a line, which the lexer looks for everywhere, is read in its place: a comment, say.
+                and self.automata[self.newline].begins_all(self.automata[name])
+            }
+        return (self.ignored & self.contexts[state]) - self._hidden
+
+    def goes_on(self, name: str, contexts: frozenset[frozenset[str]] | None = None) -> frozenset[int]:
+        """The classes of characters behind a text of a terminal with which the lexer might find another match.
+
+        ``contexts`` are those in which it has read the text, if that is known.
+        """
+        key = name, contexts
+        if key not in self._bad:
+            found: set[int] = set()
+            if name == self.newline:
+                found = self._goes_on_in_line()
+            else:
+                for other in self._together(name, self._contexts_of.get(name, ()) if contexts is None else contexts):
+                    found |= self._goes_on_as(name, other)
+                if self._carried is None:
+                    self._carried = self._goes_on_behind_others()
+                found |= self._carried.get(name, set())
+            self._bad[key] = frozenset(found)
+        return self._bad[key]
+
+    def _goes_on_as(self, name: str, other: str) -> set[int]:
+        if (name, other) not in self._continued:
+            self._continued[name, other] = self.automata[name].continuations(
+                self.automata[other], is_first=self._is_first(other, name), alphabet=self._alphabet
+            )
+        return self._continued[name, other]
+
+    def _is_first(self, name: str, other: str) -> bool:
+        """Whether the lexer tries a terminal before another one, wherever it looks for both."""
+        # A string within a regex is not looked for where the regex is.
+        return self._rank[name] < self._least[other] and self._least[name] == self._last[name]
+
+    def _goes_on_behind_others(self) -> dict[str, set[int]]:
+        """By terminal, what goes on behind it with a lexeme that began earlier: ``abcd`` behind the b of ``ab``."""
+        if self._begun_earlier is None:
+            self._begun_earlier = self._find_begun_earlier()
+        found: dict[str, set[int]] = {}
+        for name, longer, state in self._begun_earlier:
+            found.setdefault(name, set()).update(self.automata[longer].ending(state, self._alphabet))
+        return found
+
+    def _find_begun_earlier(self) -> set[tuple[str, str, Any]]:
+        """Terminals, and longer lexemes with their states behind a text of the terminal within them."""
+        found: set[tuple[str, str, Any]] = set()
+        begun: dict[str, set[tuple[str, Any, frozenset[int]]]] = {}
+        for first, automaton in self.automata.items():
+            for longer in self._together(first, self._contexts_of.get(first, ())):
+                beside = automaton.beside(self.automata[longer], until_match=self._is_first(longer, first))
+                ends = {(first, there, automaton.guard(here)) for here, there in beside if here.matches}
+                begun.setdefault(longer, set()).update(ends)
+        for longer, ends in begun.items():
+            automaton = self.automata[longer]
+            # A terminal that is read within the longer lexeme, the states of both, and what must not come next.
+            todo: list[tuple[str, Any, Any, frozenset[int]]] = []
+            seen: set[tuple[str, Any, Any, frozenset[int]]] = set()
+            while ends or todo:
+                while ends:
+                    before, state, guard = ends.pop()
+                    names = self.behind.get(before, set()) | self.ignored
+                    new = {(name, self.automata[name].start, state, guard) for name in names} - seen
+                    seen |= new
+                    todo += new
+                if todo:
+                    name, here, there, guard = todo.pop()
+                    spend()
+                    own, others = self.automata[name].steps(here), automaton.steps(there)
+                    for symbol in (own.keys() & others.keys()) - guard:
+                        after, state = own[symbol], others[symbol]
+                        place = name, after, state, frozenset[int]()
+                        # Where the longer lexeme ends, it is what the lexer reads.
+                        if place in seen or (state.matches and not automaton.guard(state)):
+                            continue
+                        seen.add(place)
+                        todo.append(place)
+                        if after.matches:
+                            found.add((name, longer, state))
+                            ends.add((name, state, self.automata[name].guard(after)))
+        return found
+
+    def _goes_on_in_line(self) -> set[int]:
+        """The same behind line ends that are a line break with blanks, which suffice for any indentation.
+
+        Behind others either the same characters go on, or all do: then nothing else can follow, as behind a comment.
+        """
+        found: set[int] = set()
+        others = sorted(self._together(self.newline, self._contexts_of.get(self.newline, ())))
+        seen = set()
+        todo = ["\n"]
+        while todo:
+            spend()
+            text = todo.pop()
+            if self.automata[self.newline].after(text) is None:
+                raise GrammarError(f'"{self.newline}" has to match a line break with any blanks behind it')
+            states = tuple(self.automata[other].after(text) for other in others)
+            if states not in seen:
+                seen.add(states)
+                for other, state in zip(others, states, strict=True):
+                    found |= self.automata[other].goes_on(state)
+                todo += [text + " ", text + "\t"]
+        automaton = self.automata[self.newline]
+        if any(not steps <= found and len(steps) < automaton.class_count for steps in automaton.ends()):
+            raise GrammarError(f'of some texts of "{self.newline}" it is not certain what can follow them')
+        return found
+
+    def read(self, state: int, text: str) -> tuple[str, str] | None:
+        """The first token that Lark's lexer reads of a text in a state of the parser: its name and text."""
+        context = self.contexts[state]
+        key = context, text
+        if key not in self._read:
+            self._read[key] = self._first_token(context, text)
+        return self._read[key]
+
+    def _first_token(self, context: frozenset[str], text: str) -> tuple[str, str] | None:
+        within = {
+            string.name
+            for name in context
+            for string in self.inside[name]
+            if set(string.pattern.flags) <= set(self._flags(name))
+        }
+        for terminal in self.terminals:
+            spend()
+            if terminal.name in context and terminal.name not in within:
+                match = self._regexes[terminal.name].match(text)
+                if match is not None:
+                    value = match.group()
+                    if terminal.name not in self.ignored:
+                        for string in self.inside[terminal.name]:
+                            if string.name in context and self._regexes[string.name].fullmatch(value):
+                                return string.name, value
+                    return terminal.name, value
+        return None
+
+    def _flags(self, name: str) -> Iterable[str]:
+        return next(terminal.pattern.flags for terminal in self.terminals if terminal.name == name)
+
+    def firsts(self, name: str) -> set[int]:
+        """The classes of characters with which a terminal begins."""
+        return self.automata[name].firsts()
+
+    def can_follow(
+        self, before: str | None, state: int, name: str, contexts: frozenset[frozenset[str]] | None = None
+    ) -> bool:
+        """Whether a terminal can be written behind any text of another one (None: at the start) in a parser's state.
+
+        ``contexts`` are those in which the lexer has read the other one, if that is known.
+        """
+        if name in self.ignored:
+            return False
+        firsts = self._firsts_of_texts(state, name)
+        if before is None:
+            return bool(firsts)
+        refused = self.goes_on(before, contexts)
+        if firsts - refused:
+            return True
+        here = None if contexts is None else frozenset((self.contexts[state],))
+        return any(
+            firsts - self.goes_on(ignored, here) and self._firsts_of_texts(state, ignored) - refused
+            for ignored in self.ignored & self.contexts[state]
+        )
+
+    def _firsts_of_texts(self, state: int, name: str) -> set[int]:
+        """The classes with which the texts of a terminal begin that can be written in a parser's state."""
+        return self.classes("".join(text[0] for text in self.written(state, name)))
+
+    def written(self, state: int, name: str) -> list[str]:
+        """Some texts of a terminal that the lexer reads as it in a parser's state, the shortest first."""
+        key = self.contexts[state], name
+        if key not in self._written:
+            self._written[key] = [
+                text
+                for text in self._texts(name, _WITNESSES, self._alphabet)
+                if (self._alphabet is None or self.classes(text) <= self._alphabet)
+                and self.read(state, text) == (name, text)
+            ]
+        return self._written[key]
+
+    def _texts(self, name: str, count: int, alphabet: frozenset[int] | None) -> list[str]:
+        pattern = next(terminal.pattern for terminal in self.terminals if terminal.name == name)
+        return [pattern.value] if isinstance(pattern, PatternStr) else self.automata[name].shortest(count, alphabet)
+
+    def least_length(self, name: str) -> int:
+        """How many characters the shortest text of a terminal has."""
+        if name not in self._lengths:
+            self._lengths[name] = min(map(len, self._texts(name, 1, None)), default=1)
+        return self._lengths[name]
