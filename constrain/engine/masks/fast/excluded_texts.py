@@ -15,12 +15,12 @@ from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import lowest_bit
-from constrain.engine.storage.header import CLASSES, LOOP_NODE, RESULT2, RESULT3
+from constrain.engine.storage.header import CLASSES, CTX, LOOP_NODE, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
-from constrain.kernels.language import int32, int64
+from constrain.kernels.language import int32, int64, types
 
 # After so many nodes of the trie at which something may be forbidden, a walk is cheaper.
 _MOST_FORBIDDEN = 8192
@@ -172,19 +172,22 @@ def _forbidden_byte(ctx, node, closure):
     return best
 
 
-@njit_inner(RESULT3)
-def _forbid_below(ctx, p, stop, whole):
+@njit_inner(types.UniTuple(int64, 2)(CTX, int64, int64, int64, int64))
+def _forbid_below(ctx, p, stop, whole, last):
     """Take from the scratch mask what a state forbids of the tokens in a closure from trie node ``p`` up to ``stop``.
 
-    WALK_STACK has the state before ``p``, WIDE_STACK the closure, ``whole`` is its repetition.  Returns how many nodes
-    were visited, FAIL or LIMIT.
+    WALK_STACK has the state before ``p``, WIDE_STACK the closure, ``whole`` is its repetition.  ``last`` is what was
+    asked last, which is mostly asked next too: ``state << 32 | what is left of the closure << 1``, and 1 if nothing is
+    forbidden there any more; or -1.
+
+    Returns how many nodes were visited, FAIL or LIMIT; and what was asked last.
     """
     nodes = t.trie_nodes(ctx)
     sizes = t.subtree_sizes(ctx)
     tokens = t.node_tokens(ctx)
     stack = t.walk_stack(ctx)
     inside = t.wide_stack(ctx)
-    class_of = t.byte_classes(ctx)
+    class_of, classes, trans = t.byte_classes(ctx), ctx[CLASSES], t.lexer_transitions(ctx)
     scratch = t.scratch_mask(ctx)
     same = t.same_bytes(ctx)
     visits = int64(0)
@@ -192,15 +195,19 @@ def _forbid_below(ctx, p, stop, whole):
         visits += 1
         depth = nodes[p] >> DEPTH_SHIFT
         byte_class = class_of[nodes[p] & 255]
-        outer = far_call(ctx, links.F_LEXER_STEP, inside[depth], byte_class)
+        outer = trans[inside[depth] * classes + byte_class]
         if outer < 0:
-            return outer
+            outer = far_call(ctx, links.F_LEXER_STEP, inside[depth], byte_class)
+            if outer < 0:
+                return outer, last
         if outer == 0:
             p += sizes[p]
             continue
-        there = far_call(ctx, links.F_LEXER_STEP, stack[depth], byte_class)
+        there = trans[stack[depth] * classes + byte_class]
         if there < 0:
-            return there
+            there = far_call(ctx, links.F_LEXER_STEP, stack[depth], byte_class)
+            if there < 0:
+                return there, last
         if there == 0:
             for q in range(p, p + sizes[p]):
                 token = tokens[q]
@@ -209,18 +216,21 @@ def _forbid_below(ctx, p, stop, whole):
                     token = same[token] if len(same) else int64(-1)
             p += sizes[p]
             continue
-        covered = _covers(ctx, there, outer)
-        if not covered:
-            loop = far_call(ctx, links.F_REPETITION, there, 0)
-            if loop < -1:
-                return loop
-            covered = int64(loop == whole)
-        if covered:
+        asked = there << 32 | outer << 1
+        if last & ~1 != asked:
+            covered = _covers(ctx, there, outer)
+            if not covered:
+                loop = far_call(ctx, links.F_REPETITION, there, 0)
+                if loop < -1:
+                    return loop, last
+                covered = int64(loop == whole)
+            last = asked | covered
+        if last & 1:
             p += sizes[p]
             continue
         stack[depth + 1], inside[depth + 1] = there, outer
         p += 1
-    return visits
+    return visits, last
 
 
 @njit_inner(RESULT2)
@@ -239,13 +249,14 @@ def _forbid(ctx, lexer_state, closure):
         return whole
     stack, inside = t.walk_stack(ctx), t.wide_stack(ctx)
     stack[0], inside[0] = lexer_state, closure
+    visits, last = int64(0), int64(-1)
     if byte < 0:
-        visits = _forbid_below(ctx, int64(0), int64(len(t.trie_nodes(ctx))), whole)
+        visits, _ = _forbid_below(ctx, int64(0), int64(len(t.trie_nodes(ctx))), whole, last)
         return visits if visits < 0 else int64(visits > _MOST_FORBIDDEN)
     record = nodes_inside(ctx, closure, byte)
     if record < 0:
         return record
-    sizes, visits, done = t.subtree_sizes(ctx), int64(0), int64(0)
+    sizes, done = t.subtree_sizes(ctx), int64(0)
     first = t.closure_bytes(ctx)[record + 2]
     for i in range(first, first + t.closure_bytes(ctx)[record + 3]):
         top = int64(t.closure_nodes(ctx)[i])
@@ -261,7 +272,7 @@ def _forbid(ctx, lexer_state, closure):
             inside[above + 1] = far_call(ctx, links.F_LEXER_STEP, inside[above], byte_class)
             if stack[above + 1] < 0 or inside[above + 1] < 0:
                 return min(int64(stack[above + 1]), int64(inside[above + 1]))
-        visited = _forbid_below(ctx, top, done, whole)
+        visited, last = _forbid_below(ctx, top, done, whole, last)
         visits += visited
         if visited < 0 or visits > _MOST_FORBIDDEN:
             return min(visited, int64(1))

@@ -57,10 +57,6 @@ def closure_split(ctx, lexer_state, _unused):
     if loop < 0:
         return int64(NOT_MINE) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
-    if high == PARTLY:
-        status = far_call(ctx, links.F_BY_SUCCESSOR, lexer_state, 0)
-        if status != NOT_MINE:
-            return status
     if find_followed(ctx) < 0:
         return int64(FAIL)
     if necessary_byte(ctx, lexer_state, loop >> 32) < 0:
