@@ -31,13 +31,7 @@ from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.parser.transplant import Transplant
 from constrain.engine.reentry import call_out
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.header import (
-    BUDGET,
-    INNER_BLANKS,
-    LONGEST,
-    MOST_ELEMENTS,
-    N_WORDS,
-)
+from constrain.engine.storage.header import BUDGET, INNER_BLANKS, LONGEST, MOST_ELEMENTS, N_WORDS
 from constrain.engine.storage.statuses import FAIL, LIMIT, UNMADE
 from constrain.engine.storage.tables import EMPTY, NO_TABLES, Beginning, Tables, TablesFullError, beginning
 from constrain.engine.vocabulary.bitmasks import words_for

@@ -303,6 +303,13 @@ def lexer_step(ctx, state, byte_class):
 far_entry(links.F_LEXER_STEP, lexer_step)
 
 
+@njit_inner(RESULT2)
+def step_lexer(ctx, state, byte_class):
+    """As :func:`lexer_step`, which is called only where the step is not known."""
+    known = int64(t.lexer_transitions(ctx)[state * ctx[CLASSES] + byte_class])
+    return known if known >= 0 else far_call(ctx, links.F_LEXER_STEP, state, byte_class)
+
+
 @njit_inner(types.void(CTX))
 def clear_splits(ctx):
     """Forget every token split."""

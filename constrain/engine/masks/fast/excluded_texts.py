@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from constrain.engine.automata import expressions as e
 from constrain.engine.automata.expressions import make_concat
+from constrain.engine.automata.lexer_states import step_lexer
 from constrain.engine.masks.boundaries import path_to
 from constrain.engine.masks.fast.inside_closures import nodes_inside
 from constrain.engine.masks.fast.leading_repetitions import repetition_in, starts_with
@@ -89,11 +90,9 @@ def _fill_transitions(ctx, lexer_state, _unused):
         byte = class_byte[byte_class]
         word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
         if not (word >> (byte & 63)) & 1:
-            target = trans[source * classes + byte_class]
+            target = step_lexer(ctx, source, byte_class)
             if target < 0:
-                target = far_call(ctx, links.F_LEXER_STEP, source, byte_class)
-                if target < 0:
-                    return target
+                return target
             trans[lexer_state * classes + byte_class] = target
     return source
 
@@ -125,7 +124,7 @@ def _only_begins(ctx, closure, byte):
     while i < count and result == 1:
         state = t.work_stack(ctx)[bottom + i]
         for byte_class in range(ctx[CLASSES]):
-            there = far_call(ctx, links.F_LEXER_STEP, state, byte_class)
+            there = step_lexer(ctx, int64(state), int64(byte_class))
             if there < 0:
                 return there
             k = int64(0)
@@ -187,7 +186,7 @@ def _forbid_below(ctx, p, stop, whole, last):
     tokens = t.node_tokens(ctx)
     stack = t.walk_stack(ctx)
     inside = t.wide_stack(ctx)
-    class_of, classes, trans = t.byte_classes(ctx), ctx[CLASSES], t.lexer_transitions(ctx)
+    class_of = t.byte_classes(ctx)
     scratch = t.scratch_mask(ctx)
     same = t.same_bytes(ctx)
     visits = int64(0)
@@ -195,19 +194,15 @@ def _forbid_below(ctx, p, stop, whole, last):
         visits += 1
         depth = nodes[p] >> DEPTH_SHIFT
         byte_class = class_of[nodes[p] & 255]
-        outer = trans[inside[depth] * classes + byte_class]
+        outer = step_lexer(ctx, int64(inside[depth]), byte_class)
         if outer < 0:
-            outer = far_call(ctx, links.F_LEXER_STEP, inside[depth], byte_class)
-            if outer < 0:
-                return outer, last
+            return outer, last
         if outer == 0:
             p += sizes[p]
             continue
-        there = trans[stack[depth] * classes + byte_class]
+        there = step_lexer(ctx, int64(stack[depth]), byte_class)
         if there < 0:
-            there = far_call(ctx, links.F_LEXER_STEP, stack[depth], byte_class)
-            if there < 0:
-                return there, last
+            return there, last
         if there == 0:
             for q in range(p, p + sizes[p]):
                 token = tokens[q]
@@ -268,10 +263,11 @@ def _forbid(ctx, lexer_state, closure):
         place, depth = t.token_starts(ctx)[path >> 32], (path & 0xFFFFFFFF) - 1
         for above in range(depth):
             byte_class = t.byte_classes(ctx)[t.token_bytes(ctx)[place + above]]
-            stack[above + 1] = far_call(ctx, links.F_LEXER_STEP, stack[above], byte_class)
-            inside[above + 1] = far_call(ctx, links.F_LEXER_STEP, inside[above], byte_class)
-            if stack[above + 1] < 0 or inside[above + 1] < 0:
-                return min(int64(stack[above + 1]), int64(inside[above + 1]))
+            there = step_lexer(ctx, int64(stack[above]), byte_class)
+            outer = step_lexer(ctx, int64(inside[above]), byte_class)
+            if there < 0 or outer < 0:
+                return min(there, outer)
+            stack[above + 1], inside[above + 1] = there, outer
         visited, last = _forbid_below(ctx, top, done, whole, last)
         visits += visited
         if visited < 0 or visits > _MOST_FORBIDDEN:

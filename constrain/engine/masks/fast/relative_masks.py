@@ -18,7 +18,7 @@ and lexeme boundaries are changed.
 from __future__ import annotations
 
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG, first_bytes
-from constrain.engine.automata.lexer_states import NO_DENSE
+from constrain.engine.automata.lexer_states import NO_DENSE, step_lexer
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
 from constrain.engine.masks.lexer_masks import (
@@ -38,7 +38,7 @@ from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, push_pair, room, set_used, take, used
 from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import AGREED_BYTES, CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
+from constrain.engine.storage.header import AGREED_BYTES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
@@ -86,8 +86,8 @@ def _differences(ctx, lexer_state, base, closure, agreed):
     As long as it is since it is one loop, whose variables a call for each node would have to pass.
     """
     nodes, sizes, heights = t.trie_nodes(ctx), t.subtree_sizes(ctx), t.trie_height(ctx)
-    stack, class_of, classes = t.walk_stack(ctx), t.byte_classes(ctx), ctx[CLASSES]
-    trans, records, masks = t.lexer_transitions(ctx), t.lexer_states(ctx), t.lexer_masks(ctx)
+    stack, class_of = t.walk_stack(ctx), t.byte_classes(ctx)
+    records, masks = t.lexer_states(ctx), t.lexer_masks(ctx)
     shared = masks[closure].dense <= FIRST_SHARED
     # By depth, the states of the base; the differences take their place in the end.
     depths = int64(ctx[LONGEST] + 2)
@@ -112,12 +112,8 @@ def _differences(ctx, lexer_state, base, closure, agreed):
         byte_class = class_of[byte]
         here, before = stack[depth], kept[beside + depth]
         # Nothing follows from the dead state, 0.
-        there = trans[here * classes + byte_class] if here else int64(0)
-        other = trans[before * classes + byte_class] if before else int64(0)
-        if there < 0:
-            there = far_call(ctx, links.F_LEXER_STEP, here, byte_class)
-        if other < 0:
-            other = far_call(ctx, links.F_LEXER_STEP, before, byte_class)
+        there = step_lexer(ctx, here, byte_class) if here else int64(0)
+        other = step_lexer(ctx, before, byte_class) if before else int64(0)
         if there < 0 or other < 0:
             return min(there, other)
         passed = max(int64(1), -place) if closure else sizes[i]
