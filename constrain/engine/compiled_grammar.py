@@ -119,17 +119,18 @@ class CompiledGrammar(GrammarTables):
         view = with_more_ends(vocabulary, ordinary)
         found: CompiledGrammar | None = view.twins.get(self)
         if found is None:
-            found = CompiledGrammar(
-                ir,
-                view,
-                limit_bytes=self._limit_bytes,
-                mask_limit_bytes=self.mask_limit_bytes,
-                accelerators=self.accelerators,
-                source=self.source,
-            )
+            found = CompiledGrammar(ir, view, source=self.source, **self._options())
             # Another thread may have made one meanwhile.
             found = view.twins.setdefault(self, found)
         return found
+
+    def _options(self) -> dict[str, Any]:
+        """The options of another one like it."""
+        return {
+            "limit_bytes": self._limit_bytes,
+            "mask_limit_bytes": self.mask_limit_bytes,
+            "accelerators": self.accelerators,
+        }
 
     def statistics(self) -> dict[str, int]:
         """How many expression nodes, lexer states, rows and recognizer states exist so far, and bytes."""
@@ -240,12 +241,7 @@ class CompiledGrammar(GrammarTables):
         return self
 
     def __reduce__(self) -> Any:
-        ir, vocabulary = self._given
-        options: dict[str, Any] = {
-            "limit_bytes": self._limit_bytes,
-            "mask_limit_bytes": self.mask_limit_bytes,
-            "accelerators": self.accelerators,
-        }
+        (ir, vocabulary), options = self._given, self._options()
         try:
             data = self.to_bytes()
         except LimitError:
