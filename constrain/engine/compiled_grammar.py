@@ -29,7 +29,7 @@ _WHAT = "a compiled grammar"
 class CompiledGrammar(GrammarTables):
     """A grammar bound to a vocabulary; shared by any number of matchers, from any thread.
 
-    It starts nearly empty and is filled in as matchers ask: automata, rows, states and masks are
+    It starts nearly empty and is filled in as matchers ask: automata, Earley sets, states and masks are
     each made once and then shared.  One lock guards all of it; kernels run without the GIL.
 
     Parameters
@@ -37,7 +37,7 @@ class CompiledGrammar(GrammarTables):
     ir : GrammarIR
     vocabulary : Vocabulary
     limit_bytes : int
-        Tables may not grow past this; :class:`constrain.errors.LimitError` then.  Rows and states that
+        Tables may not grow past this; :class:`constrain.errors.LimitError` then.  Sets and states that
         no matcher is at are forgotten long before, so a long text does not bring that about; a grammar
         may, whose patterns alone have too many states.
     mask_limit_bytes : int
@@ -133,7 +133,7 @@ class CompiledGrammar(GrammarTables):
         }
 
     def statistics(self) -> dict[str, int]:
-        """How many expression nodes, lexer states, rows and recognizer states exist so far, and bytes."""
+        """How many expressions, lexer states, Earley sets ("rows") and recognizer states exist so far, and bytes."""
         counts = {
             "nodes": EXPRESSION_HASHES,
             "lexer_states": LEXER_STATE_HASHES,

@@ -15,7 +15,7 @@ further tokens): a few hundred bytes, since the dense part is shared.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.lexer_states import NO_DENSE, clear_splits
+from constrain.engine.automata.lexer_states import NO_DENSE, forget_lexer_masks
 from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, place_of_dense
 from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_below, walk_tokens
@@ -290,7 +290,7 @@ def forget_masks(ctx):
     masks = t.state_masks(ctx)
     for state in range(used(ctx, t.STATE_HASHES)):
         masks[state].dense = NO_MASK
-    clear_splits(ctx)
+    forget_lexer_masks(ctx)
     set_used(ctx, t.DENSE_MASKS, 0)
     set_used(ctx, t.TOKEN_LISTS, 0)
     set_used(ctx, t.BOUNDARIES, 0)

@@ -108,7 +108,7 @@ F_PATH_NODE = _link(
 _FAST = "masks.fast"
 F_SHARED_MASK = _accelerator(f"{_FAST}.shared_masks.import_mask", "lexer state", "0 or more")
 F_RELATIVE = _accelerator(f"{_FAST}.relative_masks.relative_mask", "lexer state", "0 or more")
-F_STAR_CLOSURE = _accelerator(f"{_FAST}.star_closures.closure_split", "lexer state", "0 or more")
+F_STAR_CLOSURE = _accelerator(f"{_FAST}.star_closures.closure_mask", "lexer state", "0 or more")
 F_BOUNDED = _accelerator(f"{_FAST}.relative_masks.bounded_mask", "lexer state", "0 or more")
 F_ALONG_WORDS = _accelerator(
     f"{_FAST}.relative_masks.mask_along_words", "lexer state, (closure << 32 | base)", "0 or more"

@@ -120,7 +120,7 @@ def _least_depth(ctx, lexer_state):
 
 @njit_inner(RESULT3)
 def _end_inside(ctx, lexer_state, closure, p):
-    """Append the crossing at a trie node, if a lexeme of the state can end there and it is inside the closure."""
+    """Append the boundary at a trie node, if a lexeme of the state can end there and it is inside the closure."""
     path = path_to(ctx, p)
     there = after_token(ctx, path, lexer_state)
     if there < 0:
@@ -141,7 +141,7 @@ def _end_inside(ctx, lexer_state, closure, p):
 
 @njit_inner(RESULT2)
 def _ends_inside(ctx, lexer_state, closure):
-    """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
+    """Append the boundaries at nodes inside the closure; returns 0, FAIL or LIMIT."""
     sizes, nodes = t.subtree_sizes(ctx), t.trie_nodes(ctx)
     # No lexeme ends before its shortest string does.
     least = _least_depth(ctx, lexer_state)
