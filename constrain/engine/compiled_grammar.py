@@ -29,7 +29,7 @@ _WHAT = "a compiled grammar"
 class CompiledGrammar(GrammarTables):
     """A grammar bound to a vocabulary; shared by any number of matchers, from any thread.
 
-    It starts nearly empty and is filled in as matchers ask: automata, rows, states and masks are
+    It starts nearly empty and is filled in as matchers ask: automata, Earley sets, states and masks are
     each made once and then shared.  One lock guards all of it; kernels run without the GIL.
 
     Parameters
@@ -37,7 +37,7 @@ class CompiledGrammar(GrammarTables):
     ir : GrammarIR
     vocabulary : Vocabulary
     limit_bytes : int
-        Tables may not grow past this; :class:`constrain.errors.LimitError` then.  Rows and states that
+        Tables may not grow past this; :class:`constrain.errors.LimitError` then.  Sets and states that
         no matcher is at are forgotten long before, so a long text does not bring that about; a grammar
         may, whose patterns alone have too many states.
     mask_limit_bytes : int
@@ -119,20 +119,21 @@ class CompiledGrammar(GrammarTables):
         view = with_more_ends(vocabulary, ordinary)
         found: CompiledGrammar | None = view.twins.get(self)
         if found is None:
-            found = CompiledGrammar(
-                ir,
-                view,
-                limit_bytes=self._limit_bytes,
-                mask_limit_bytes=self.mask_limit_bytes,
-                accelerators=self.accelerators,
-                source=self.source,
-            )
+            found = CompiledGrammar(ir, view, source=self.source, **self._options())
             # Another thread may have made one meanwhile.
             found = view.twins.setdefault(self, found)
         return found
 
+    def _options(self) -> dict[str, Any]:
+        """The options of another one like it."""
+        return {
+            "limit_bytes": self._limit_bytes,
+            "mask_limit_bytes": self.mask_limit_bytes,
+            "accelerators": self.accelerators,
+        }
+
     def statistics(self) -> dict[str, int]:
-        """How many expression nodes, lexer states, rows and recognizer states exist so far, and bytes."""
+        """How many expressions, lexer states, Earley sets ("rows") and recognizer states exist so far, and bytes."""
         counts = {
             "nodes": EXPRESSION_HASHES,
             "lexer_states": LEXER_STATE_HASHES,
@@ -240,12 +241,7 @@ class CompiledGrammar(GrammarTables):
         return self
 
     def __reduce__(self) -> Any:
-        ir, vocabulary = self._given
-        options: dict[str, Any] = {
-            "limit_bytes": self._limit_bytes,
-            "mask_limit_bytes": self.mask_limit_bytes,
-            "accelerators": self.accelerators,
-        }
+        (ir, vocabulary), options = self._given, self._options()
         try:
             data = self.to_bytes()
         except LimitError:

@@ -87,12 +87,7 @@ class GrammarCompiler:
         self._jobs = CompileJobs()
 
     def __reduce__(self) -> Any:
-        options: dict[str, Any] = {
-            "cache_limit_bytes": self.cache_limit_bytes,
-            "limit_bytes": self.limit_bytes,
-            "mask_limit_bytes": self.mask_limit_bytes,
-            "accelerators": self.accelerators,
-        }
+        options = {"cache_limit_bytes": self.cache_limit_bytes, **self._options()}
         with self._lock:
             kept = self._cache.grammars()
         written = []
@@ -101,6 +96,14 @@ class GrammarCompiler:
             with contextlib.suppress(ConstrainError):
                 written.append(compiled.to_bytes())
         return partial(_compiler_with, **options), (self.vocabulary, written)
+
+    def _options(self) -> dict[str, Any]:
+        """Those of its compiled grammars."""
+        return {
+            "limit_bytes": self.limit_bytes,
+            "mask_limit_bytes": self.mask_limit_bytes,
+            "accelerators": self.accelerators,
+        }
 
     def _share_usual_masks(self, vocabulary: Vocabulary) -> None:
         """Find out which tokens stay inside a JSON string, for all grammars: here, and not within a first mask."""
@@ -139,14 +142,7 @@ class GrammarCompiler:
         if compiled is not None:
             return compiled
         with limits:
-            compiled = CompiledGrammar(
-                grammar.ir,
-                self.vocabulary,
-                limit_bytes=self.limit_bytes,
-                mask_limit_bytes=self.mask_limit_bytes,
-                accelerators=self.accelerators,
-                source=grammar.key,
-            )
+            compiled = CompiledGrammar(grammar.ir, self.vocabulary, source=grammar.key, **self._options())
         return self._keep(grammar.key, compiled)
 
     def _keep(self, key: Hashable, compiled: CompiledGrammar) -> CompiledGrammar:
@@ -169,14 +165,7 @@ class GrammarCompiler:
         ConstrainError
             As :meth:`CompiledGrammar.from_bytes`.
         """
-        compiled = CompiledGrammar.from_bytes(
-            data,
-            self.vocabulary,
-            limit_bytes=self.limit_bytes,
-            mask_limit_bytes=self.mask_limit_bytes,
-            accelerators=self.accelerators,
-            time_limit=time_limit,
-        )
+        compiled = CompiledGrammar.from_bytes(data, self.vocabulary, time_limit=time_limit, **self._options())
         return self._keep(compiled.source, compiled)
 
     def _known(self, grammar: Grammar, method: str) -> CompiledGrammar | None:

@@ -11,15 +11,7 @@ from constrain.engine.conditions.protocol import Condition
 from constrain.engine.expectations import Expectation, expected_at
 from constrain.engine.grammar_tables import GrammarTables
 from constrain.engine.history import BEFORE, GENERATION, STATE, STEP, Link
-from constrain.engine.parser.companions import (
-    ALWAYS_ASKS,
-    ASKS,
-    NO_COMPANION,
-    UNREAD,
-    Int64Array,
-    pack,
-    unpack,
-)
+from constrain.engine.parser.companions import ALWAYS_ASKS, ASKS, NO_COMPANION, UNREAD, Int64Array, pack, unpack
 from constrain.engine.parser.configurations import ENDED, LOST
 from constrain.engine.reentry import ReentryError
 from constrain.engine.storage.tables import array_address

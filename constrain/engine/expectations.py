@@ -94,7 +94,7 @@ def expected_at(compiled: GrammarTables, tables: Tables, cursor: Place, limit: i
     ``tables`` are those of the compiled grammar.  The caller holds its lock.
     """
     allowed = _next_bytes(compiled, tables, cursor)
-    # No kernel runs from here on, so the numbers of states and rows stay what they are.
+    # No kernel runs from here on, so the numbers of states and Earley sets stay what they are.
     return _Reader(compiled, tables).at(cursor._state, allowed, limit)
 
 
@@ -122,11 +122,11 @@ class _Reader:
 
     def at(self, state: int, allowed: int, limit: int) -> list[Expectation]:
         record = self._get(t.STATES)[state]
-        threads = self._get(t.CONFIGURATIONS)[record["offset"] :][: record["count"]]
-        # (lexeme, node) -> the cores of the rows in which it is expected.
+        configurations = self._get(t.CONFIGURATIONS)[record["offset"] :][: record["count"]]
+        # (lexeme, node) -> the cores of the Earley sets in which it is expected.
         places: dict[tuple[int, int], list[int]] = {}
-        for row, lexer_state in threads.tolist():
-            core = int(self._get(t.EARLEY_SETS)[row]["core"])
+        for earley_set, lexer_state in configurations.tolist():
+            core = int(self._get(t.EARLEY_SETS)[earley_set]["core"])
             lex = self._get(t.LEXER_STATES)[lexer_state]
             members = self._get(t.LEXER_MEMBERS)[lex["offset"] :][: 2 * lex["count"]].reshape(-1, 2)
             for lexeme, node in members.tolist():

@@ -31,13 +31,7 @@ from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.parser.transplant import Transplant
 from constrain.engine.reentry import call_out
 from constrain.engine.storage import schemas as t
-from constrain.engine.storage.header import (
-    BUDGET,
-    INNER_BLANKS,
-    LONGEST,
-    MOST_ELEMENTS,
-    N_WORDS,
-)
+from constrain.engine.storage.header import BUDGET, INNER_BLANKS, LONGEST, MOST_ELEMENTS, N_WORDS
 from constrain.engine.storage.statuses import FAIL, LIMIT, UNMADE
 from constrain.engine.storage.tables import EMPTY, NO_TABLES, Beginning, Tables, TablesFullError, beginning
 from constrain.engine.vocabulary.bitmasks import words_for
@@ -51,7 +45,7 @@ Kept = TypeVar("Kept")
 DEFAULT_LIMIT_BYTES = 1 << 30
 DEFAULT_MASK_LIMIT_BYTES = 128 << 20
 
-# Tables of rows and states may take this much before those that no text is at are looked for.
+# Tables of Earley sets and states may take this much before those that no text is at are looked for.
 _COLLECT_BYTES = 32 << 20
 
 # Unfolded rules, and what belongs to them, may take this much before they are dropped and made anew.
@@ -273,14 +267,14 @@ class GrammarTables:
         # Before it doubles: is there more in these tables than may be?
         if (
             collected == _NOTHING
-            and slot in t.BY_ROW_OR_STATE
-            and tables.bytes_of((*t.BY_ROW_OR_STATE, slot)) > self._collect_above
+            and slot in t.BY_SET_OR_STATE
+            and tables.bytes_of((*t.BY_SET_OR_STATE, slot)) > self._collect_above
         ):
-            used = {each: tables.used(each) for each in t.BY_ROW_OR_STATE}
-            before = tables.bytes_used(t.BY_ROW_OR_STATE)
+            used = {each: tables.used(each) for each in t.BY_SET_OR_STATE}
+            before = tables.bytes_used(t.BY_SET_OR_STATE)
             self._collect(STEPS_KEPT)
             tables.want(slot, extra)
-            after = tables.bytes_used(t.BY_ROW_OR_STATE)
+            after = tables.bytes_used(t.BY_SET_OR_STATE)
             collected = _SOME
             # As often as it pays: when as much again has been added as there is now.
             if 2 * after <= before:
@@ -288,7 +282,7 @@ class GrammarTables:
                 self._collect_above = max(self._collect_above, 2 * after)
             else:
                 # Most of it is still needed.  Tables have more room than that, which is not to be taken for more of it.
-                self._collect_above = max(self._collect_above, 2 * tables.bytes_of(t.BY_ROW_OR_STATE))
+                self._collect_above = max(self._collect_above, 2 * tables.bytes_of(t.BY_SET_OR_STATE))
             if not tables.is_crowded(slot, extra):
                 return collected
         try:
@@ -302,7 +296,7 @@ class GrammarTables:
             tables.want(slot, extra)
             # First as much room as pays, then as much as there is.
             for spare in (1, _LITTLE):
-                tables.shrink(t.BY_ROW_OR_STATE, spare)
+                tables.shrink(t.BY_SET_OR_STATE, spare)
                 with contextlib.suppress(TablesFullError):
                     tables.grow()
                     return collected
@@ -321,7 +315,7 @@ class GrammarTables:
         finally:
             # Within such a time nothing was forgotten before either.
             if before != self._limit_bytes:
-                self._collect_above = max(before, 2 * self._tables.bytes_used(t.BY_ROW_OR_STATE))
+                self._collect_above = max(before, 2 * self._tables.bytes_used(t.BY_SET_OR_STATE))
 
     def _collect(self, steps: int) -> None:
         """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
@@ -404,7 +398,7 @@ class GrammarTables:
 
     def _bytes_of_rules(self) -> int:
         """Memory of what is never forgotten but by starting over."""
-        return self._tables.nbytes - self.mask_bytes - self._tables.bytes_of(t.BY_ROW_OR_STATE)
+        return self._tables.nbytes - self.mask_bytes - self._tables.bytes_of(t.BY_SET_OR_STATE)
 
     @property
     def limit_bytes(self) -> int:
@@ -414,7 +408,7 @@ class GrammarTables:
     @property
     def bytes_of_texts(self) -> int:
         """Memory of what was found out about texts, in bytes; what no text needs may be forgotten."""
-        return self._tables.bytes_used(t.BY_ROW_OR_STATE)
+        return self._tables.bytes_used(t.BY_SET_OR_STATE)
 
     @property
     def mask_bytes(self) -> int:

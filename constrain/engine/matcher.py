@@ -34,14 +34,7 @@ from constrain.engine.parser.configurations import ENDED
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.temperatures import Temperatures
 from constrain.engine.transaction import abandon, transact
-from constrain.engine.traveller import (
-    bytes_of,
-    can_go_on,
-    forced_bytes,
-    last_bytes,
-    push_token,
-    push_token_unchecked,
-)
+from constrain.engine.traveller import bytes_of, can_go_on, forced_bytes, last_bytes, push_token, push_token_unchecked
 from constrain.engine.vocabulary.bitmasks import Bitmask, ids_in_mask, words_for
 from constrain.engine.vocabulary.encoder import Encoder
 from constrain.engine.vocabulary.mask_rows import check_bitmask

@@ -20,7 +20,7 @@ def make_ready(compiled: GrammarTables) -> None:
     if compiled.ctx is NO_TABLES:
         compiled.begin()
     elif compiled.is_worn:
-        # Rows and states that no text is at are forgotten otherwise, but rules, expressions and lexer states never.
+        # Sets and states that no text is at are forgotten otherwise, but rules, expressions and lexer states never.
         _start_over(compiled)
     elif compiled.is_large:
         with contextlib.suppress(TablesFullError):  # there are new tables

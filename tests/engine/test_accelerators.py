@@ -26,7 +26,6 @@ LINKS = [(one.name, link) for one in ACCELERATORS for link in one.links]
 PARTS = {
     "bounded_closures",
     "closures",
-    "divergence",
     "excluded_texts",
     "inside_closures",
     "leading_repetitions",

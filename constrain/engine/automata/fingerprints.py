@@ -1,7 +1,7 @@
-"""Fingerprints: 128 bits by which grammars recognise an expression that another grammar has split.
+"""Fingerprints: 128 bits by which grammars recognise an expression whose lexer mask another grammar has made.
 
-The vocabulary keeps splits (lexer_masks.py) of expressions that many grammars share, also on disk, and finds them by
-these bits alone.  So two different expressions must never have the same bits, not even if somebody looks for such a
+The vocabulary keeps lexer masks (lexer_masks.py) of expressions that many grammars share, also on disk, and finds them
+by these bits alone.  So two different expressions must never have the same bits, not even if somebody looks for such a
 pair. A fingerprint is therefore BLAKE2b (RFC 7693) with a digest of 16 bytes, over a canonical form of the expression.
 For BLAKE2b no way is known to find two inputs with the same digest but by trying some 2**64.
 
@@ -276,7 +276,7 @@ def print_expressions(ctx):
 
 @njit_inner(types.boolean(CTX, int64))
 def has_print(ctx, lexer_state):
-    """Whether a lexer state has a fingerprint; if not, its split cannot be shared."""
+    """Whether a lexer state has a fingerprint; if not, its mask cannot be shared."""
     count = t.lexer_states(ctx)[lexer_state].count
     offset = t.lexer_states(ctx)[lexer_state].offset
     if count == 0 or count > SHARED_MEMBERS:

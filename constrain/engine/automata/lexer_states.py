@@ -1,6 +1,6 @@
 """Lexer states: which lexemes may be under way, and how far each of them is.
 
-A lexer state is an interned, sorted set of (lexeme, expression expression).  State 0 is the empty set.
+A lexer state is an interned, sorted set of (lexeme, expression).  State 0 is the empty set.
 It knows nothing of the parser: the same state serves every Earley set that expects the same lexemes.
 There is no longest match.  A state says which lexemes *could* end here (its accept set); the
 recognizer then follows both roads, ending and going on.
@@ -38,7 +38,7 @@ FREELY = 2
 LEADS_ON = -2
 """In LEXER_TRANSITIONS: the byte leads on, to a state that has not been made; -1 if not even that is known."""
 
-# With fewer bytes than this to begin with, an Earley set of transitions is written byte by byte.
+# With fewer bytes than this to begin with, the transitions of a state are written byte by byte.
 _FEW_BYTES = 24
 
 
@@ -303,9 +303,16 @@ def lexer_step(ctx, state, byte_class):
 far_entry(links.F_LEXER_STEP, lexer_step)
 
 
+@njit_inner(RESULT2)
+def step_lexer(ctx, state, byte_class):
+    """As :func:`lexer_step`, which is called only where the step is not known."""
+    known = int64(t.lexer_transitions(ctx)[state * ctx[CLASSES] + byte_class])
+    return known if known >= 0 else far_call(ctx, links.F_LEXER_STEP, state, byte_class)
+
+
 @njit_inner(types.void(CTX))
-def clear_splits(ctx):
-    """Forget every token split."""
-    splits = t.lexer_masks(ctx)
+def forget_lexer_masks(ctx):
+    """Forget every lexer mask."""
+    masks = t.lexer_masks(ctx)
     for state in range(used(ctx, t.LEXER_STATE_HASHES)):
-        splits[state].dense = NOT_SPLIT
+        masks[state].dense = NOT_SPLIT

@@ -36,7 +36,6 @@ from constrain.engine.storage.links import (
     END_MASK_LINKS,
     F_ALONG_WORDS,
     F_BOUNDED,
-    F_BY_SUCCESSOR,
     F_LEXER_MASK,
     F_MASK_BY_CORE,
     F_OFFER,
@@ -79,7 +78,7 @@ ACCELERATORS = (
     ),
     Accelerator(
         "relative_masks",
-        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS, F_BY_SUCCESSOR),
+        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS),
         "the mask of a state that another one agrees with but for few trie nodes",
     ),
     Accelerator(

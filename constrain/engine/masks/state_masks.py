@@ -15,10 +15,7 @@ further tokens): a few hundred bytes, since the dense part is shared.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.lexer_states import (
-    NO_DENSE,
-    clear_splits,
-)
+from constrain.engine.automata.lexer_states import NO_DENSE, forget_lexer_masks
 from constrain.engine.masks.boundary_walks import NO_MORE, begin_boundaries, next_boundary
 from constrain.engine.masks.lexer_masks import add_dense, clear_scratch, keep_dense, place_of_dense
 from constrain.engine.masks.token_walks import LIST, MARK, allow, note_open_below, walk_tokens
@@ -27,16 +24,7 @@ from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, i64, room, set_used, take, used
 from constrain.engine.storage.hashing import rehash
-from constrain.engine.storage.header import (
-    CTX,
-    LIST_END,
-    LIST_LIMIT,
-    N_WORDS,
-    NEW_MASK,
-    NODES_WALKED,
-    RESULT1,
-    RESULT2,
-)
+from constrain.engine.storage.header import CTX, LIST_END, LIST_LIMIT, N_WORDS, NEW_MASK, NODES_WALKED, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
 from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import BAD_MASK, FAIL, NO_STATE, NOT_MINE
@@ -302,7 +290,7 @@ def forget_masks(ctx):
     masks = t.state_masks(ctx)
     for state in range(used(ctx, t.STATE_HASHES)):
         masks[state].dense = NO_MASK
-    clear_splits(ctx)
+    forget_lexer_masks(ctx)
     set_used(ctx, t.DENSE_MASKS, 0)
     set_used(ctx, t.TOKEN_LISTS, 0)
     set_used(ctx, t.BOUNDARIES, 0)

@@ -20,7 +20,7 @@ _MANY_ITEMS = 64
 
 
 @njit_inner(RESULT1)
-def add_row(ctx, earley_set):
+def add_all_items(ctx, earley_set):
     """Add all items of an Earley set to those under way; returns 0 or FAIL."""
     begin = t.earley_sets(ctx)[earley_set].offset
     items = t.earley_sets(ctx)[earley_set].count
@@ -62,7 +62,7 @@ def _scan_into_kernel(ctx, earley_set, accept_set, epoch):
         for i in range(ctx[N_IGNORE]):
             if all_ignored[i] == lexeme:
                 # An ignored lexeme leaves the Earley set as it is.
-                if add_row(ctx, earley_set) < 0:
+                if add_all_items(ctx, earley_set) < 0:
                     return int64(FAIL)
                 accepts |= t.earley_sets(ctx)[earley_set].accepts
         # Scans are sorted by falling lexeme number.

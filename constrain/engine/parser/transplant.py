@@ -1,4 +1,4 @@
-"""Compaction: what is alive of a compiled grammar's tables, planted into new ones.
+"""Transplants: what is alive of a compiled grammar's tables, planted into new ones.
 
 compaction.py forgets Earley sets and states, which belong to texts.  Expressions and lexer states are far fewer, and
 keep their numbers while a kernel runs; but some patterns have more of them than memory holds, of which a text needs one

@@ -85,7 +85,6 @@ F_RELAX = _link(
     "masks.fast.relaxations._relaxed", "expression, (bytes << 8 | depth << 1 | behind a line end)", "its relaxation"
 )
 F_BORDER = _link("masks.fast.relative_masks.border_tokens", "lexer state, closure", "tokens found")
-F_TELLING_BYTES = _link("masks.fast.divergence._find_telling_bytes", "lexer state << 32 | base, place of a set", "0")
 F_LIST = _link("masks.state_masks._list_tokens", "first configuration, (how many << 1 | listed only)", "0")
 F_STATE_OF_SET = _link("parser.configurations.state_of_set", "Earley set, lexer state", "state")
 F_HASH = _link("automata.fingerprints._hash_form", "how many HASHED_WORDS", "0")
@@ -109,12 +108,11 @@ F_PATH_NODE = _link(
 _FAST = "masks.fast"
 F_SHARED_MASK = _accelerator(f"{_FAST}.shared_masks.import_mask", "lexer state", "0 or more")
 F_RELATIVE = _accelerator(f"{_FAST}.relative_masks.relative_mask", "lexer state", "0 or more")
-F_STAR_CLOSURE = _accelerator(f"{_FAST}.star_closures.closure_split", "lexer state", "0 or more")
+F_STAR_CLOSURE = _accelerator(f"{_FAST}.star_closures.closure_mask", "lexer state", "0 or more")
 F_BOUNDED = _accelerator(f"{_FAST}.relative_masks.bounded_mask", "lexer state", "0 or more")
 F_ALONG_WORDS = _accelerator(
     f"{_FAST}.relative_masks.mask_along_words", "lexer state, (closure << 32 | base)", "0 or more"
 )
-F_BY_SUCCESSOR = _accelerator(f"{_FAST}.relative_masks.mask_by_successor", "lexer state", "0 or more")
 F_OFFER = _accelerator(
     f"{_FAST}.shared_masks.offer", "lexer state, 1 if it replaces what was noted before", "0 or more"
 )

@@ -519,7 +519,7 @@ SIBLINGS = {
 }
 MAP_VALUES = {values: keys for keys, values in MAPS.items()}
 
-BY_ROW_OR_STATE = (
+BY_SET_OR_STATE = (
     *(
         EARLEY_SETS,
         EARLEY_ITEMS,
@@ -544,5 +544,5 @@ BY_ROW_OR_STATE = (
     ),
     *(EARLEY_SET_COSTS, UP_COSTS, AFTER_COSTS, STATE_COSTS),
 )
-"""Tables numbered by row or state, or that hold such numbers between kernel calls: what compaction.py has to change."""
+"""Tables numbered by Earley set or state, or that hold such numbers between calls: what compaction.py has to change."""
 CONTEXT_SIZE = HEADER + 3 * N_SLOTS

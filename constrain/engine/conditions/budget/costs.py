@@ -18,12 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrain.engine.conditions.budget.expression_costs import (
-    NEVER,
-    UNKNOWN,
-    better_byte,
-    capped,
-)
+from constrain.engine.conditions.budget.expression_costs import NEVER, UNKNOWN, better_byte, capped
 from constrain.engine.parser.completion import completions_of, group_of
 from constrain.engine.parser.configurations import set_kinds
 from constrain.engine.parser.cores import SELF

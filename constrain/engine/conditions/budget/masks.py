@@ -415,7 +415,7 @@ def cost_below(ctx, state, node):
 def group_tokens(ctx, lexer_state):
     """Group the tokens that stay within the lexemes of a lexer state by the lexer state that they lead to.
 
-    Of a state with one thread all tokens of a group lead to one state, as long as no lexeme can end on the way.
+    Of a state with one configuration all tokens of a group lead to one state, as long as no lexeme can end on the way.
 
     Returns
     -------

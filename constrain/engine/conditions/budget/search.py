@@ -15,14 +15,7 @@ from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.masks.token_walks import walk_tokens
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import used
-from constrain.engine.storage.best_first import (
-    KNOWN,
-    begin_search,
-    estimate_of,
-    note_way,
-    push_way,
-    way_of,
-)
+from constrain.engine.storage.best_first import KNOWN, begin_search, estimate_of, note_way, push_way, way_of
 from constrain.engine.storage.header import CTX, OPEN, RESULT1, RESULT2
 from constrain.engine.storage.heaps import heap_pop
 from constrain.engine.storage.jit import njit_entry, njit_inner

@@ -135,7 +135,7 @@ class TokenCosts:
         found = self._states.get(place._state)
         if found is not None and most >= found.valid_from:
             return found
-        # Splits may have to be made.
+        # Lexer masks may have to be made.
         compiled.share_scratch()
         new = self._new(compiled, place, most, found is not None)
         if self._size > _MOST_TOKENS:

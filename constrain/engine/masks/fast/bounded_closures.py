@@ -31,8 +31,8 @@ LEAST_HIGH = 10
 
 
 @njit_inner(RESULT3)
-def _crossings_within(ctx, lexer_state, runner, high):
-    """Append the crossings of ``runner``, the state without its bound, that the state has; returns 0, FAIL or LIMIT.
+def _boundaries_within(ctx, lexer_state, runner, high):
+    """Append the boundaries of ``runner``, the state without its bound, that the state has; returns 0, FAIL or LIMIT.
 
     Up to ``high`` bytes the two cannot be told apart.
     """
@@ -43,8 +43,8 @@ def _crossings_within(ctx, lexer_state, runner, high):
     pairs = t.boundaries(ctx)
     end = used(ctx, t.BOUNDARIES)
     for i in range(begin, begin + count):
-        crossing, accept = pairs[i].node, pairs[i].accept
-        p = next_node(ctx, crossing, int64(0))
+        boundary, accept = pairs[i].node, pairs[i].accept
+        p = next_node(ctx, boundary, int64(0))
         while p >= 0:
             length = (t.trie_nodes(ctx)[p] >> DEPTH_SHIFT) + 1
             own = accept
@@ -59,16 +59,16 @@ def _crossings_within(ctx, lexer_state, runner, high):
                     return int64(FAIL)
                 pairs[end] = p, own
                 end += 1
-            p = next_node(ctx, crossing, p + 1)
+            p = next_node(ctx, boundary, p + 1)
     set_used(ctx, t.BOUNDARIES, end)
     return int64(0)
 
 
 @njit_inner(RESULT3)
-def bounded_split(ctx, lexer_state, closure, place_and_high):
-    """Split a state whose bound rules out just the tokens of the closure with too many repetitions.
+def mask_within_bound(ctx, lexer_state, closure, place_and_high):
+    """Make the mask of a state whose bound rules out just the tokens of the closure with too many repetitions.
 
-    Outside the closure, its split is that of the state without the bound, which serves for the next character too.
+    Outside the closure, its mask is that of the state without the bound, which serves for the next character too.
     Returns 1, FAIL or LIMIT.
     """
     place, high = place_and_high >> 32, place_and_high & 0xFFFFFFFF
@@ -81,8 +81,8 @@ def bounded_split(ctx, lexer_state, closure, place_and_high):
     words = ctx[N_WORDS]
     if not room(ctx, t.DENSE_MASKS, words):
         return int64(FAIL)
-    first_crossing = used(ctx, t.BOUNDARIES)
-    status = _crossings_within(ctx, lexer_state, runner, high)
+    first_boundary = used(ctx, t.BOUNDARIES)
+    status = _boundaries_within(ctx, lexer_state, runner, high)
     if status < 0:
         return status
 
@@ -113,7 +113,7 @@ def bounded_split(ctx, lexer_state, closure, place_and_high):
                 return there
             if there == 0:
                 scratch[token >> 5] &= ~(int32(1) << int32(token & 31))
-    keep_lexer_mask(ctx, lexer_state, keep_dense(ctx), used(ctx, t.TOKEN_LISTS), first_crossing)
+    keep_lexer_mask(ctx, lexer_state, keep_dense(ctx), used(ctx, t.TOKEN_LISTS), first_boundary)
     if high < LEAST_HIGH:
         far_call(ctx, F_OFFER, lexer_state, 0)
     return int64(1)

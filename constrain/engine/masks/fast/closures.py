@@ -62,7 +62,7 @@ def _walk_closure(ctx, closure):
     stack[0] = closure
     far_call(ctx, links.F_SELF_LOOP, int64(-1), int64(0))
     looping = int64(-1)
-    # As in splits.walk: unsigned, and without a branch on whether a token ends.
+    # As in lexer_masks.walk: unsigned, and without a branch on whether a token ends.
     n, p, stop = uint64(0), uint64(0), uint64(len(nodes))
     while p < stop:
         node = uint64(nodes[p])
@@ -114,7 +114,7 @@ def _walk_closure(ctx, closure):
 
 @njit_inner(RESULT1)
 def _find_closure(ctx, closure):
-    """Keep the closure that a lexer state stands for where a split would be; returns 0, FAIL or LIMIT."""
+    """Keep the closure that a lexer state stands for where a lexer mask would be; returns 0, FAIL or LIMIT."""
     words = ctx[N_WORDS]
     # Asked for before the walk: to find out afterwards would mean walking twice.
     if not room(ctx, t.DENSE_MASKS, words) or not room(ctx, t.BOUNDARIES, _USUAL_BORDER):

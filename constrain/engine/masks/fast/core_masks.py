@@ -36,16 +36,7 @@ from constrain.engine.parser.stand_ins import (
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import bucket_room, push, push_pair, room, set_used, take, used
 from constrain.engine.storage.hashing import map_get, map_put
-from constrain.engine.storage.header import (
-    CTX,
-    LONG_WALKS,
-    N_WORDS,
-    RESULT0,
-    RESULT1,
-    RESULT2,
-    RESULT3,
-    WALKS,
-)
+from constrain.engine.storage.header import CTX, LONG_WALKS, N_WORDS, RESULT0, RESULT1, RESULT2, RESULT3, WALKS
 from constrain.engine.storage.heaps import heap_pop, heap_push
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import F_LEXER_STATE, F_MASK_BY_CORE, F_SCAN, far_call, far_entry

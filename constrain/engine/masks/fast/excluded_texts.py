@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from constrain.engine.automata import expressions as e
 from constrain.engine.automata.expressions import make_concat
+from constrain.engine.automata.lexer_states import step_lexer
 from constrain.engine.masks.boundaries import path_to
 from constrain.engine.masks.fast.inside_closures import nodes_inside
 from constrain.engine.masks.fast.leading_repetitions import repetition_in, starts_with
@@ -15,12 +16,12 @@ from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.bits import lowest_bit
-from constrain.engine.storage.header import CLASSES, LOOP_NODE, RESULT2, RESULT3
+from constrain.engine.storage.header import CLASSES, CTX, LOOP_NODE, RESULT2
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
-from constrain.kernels.language import int32, int64
+from constrain.kernels.language import int32, int64, types
 
 # After so many nodes of the trie at which something may be forbidden, a walk is cheaper.
 _MOST_FORBIDDEN = 8192
@@ -89,11 +90,9 @@ def _fill_transitions(ctx, lexer_state, _unused):
         byte = class_byte[byte_class]
         word = w0 if byte < 64 else (w1 if byte < 128 else (w2 if byte < 192 else w3))
         if not (word >> (byte & 63)) & 1:
-            target = trans[source * classes + byte_class]
+            target = step_lexer(ctx, source, byte_class)
             if target < 0:
-                target = far_call(ctx, links.F_LEXER_STEP, source, byte_class)
-                if target < 0:
-                    return target
+                return target
             trans[lexer_state * classes + byte_class] = target
     return source
 
@@ -125,7 +124,7 @@ def _only_begins(ctx, closure, byte):
     while i < count and result == 1:
         state = t.work_stack(ctx)[bottom + i]
         for byte_class in range(ctx[CLASSES]):
-            there = far_call(ctx, links.F_LEXER_STEP, state, byte_class)
+            there = step_lexer(ctx, int64(state), int64(byte_class))
             if there < 0:
                 return there
             k = int64(0)
@@ -172,12 +171,15 @@ def _forbidden_byte(ctx, node, closure):
     return best
 
 
-@njit_inner(RESULT3)
-def _forbid_below(ctx, p, stop, whole):
+@njit_inner(types.UniTuple(int64, 2)(CTX, int64, int64, int64, int64))
+def _forbid_below(ctx, p, stop, whole, last):
     """Take from the scratch mask what a state forbids of the tokens in a closure from trie node ``p`` up to ``stop``.
 
-    WALK_STACK has the state before ``p``, WIDE_STACK the closure, ``whole`` is its repetition.  Returns how many nodes
-    were visited, FAIL or LIMIT.
+    WALK_STACK has the state before ``p``, WIDE_STACK the closure, ``whole`` is its repetition.  ``last`` is what was
+    asked last, which is mostly asked next too: ``state << 32 | what is left of the closure << 1``, and 1 if nothing is
+    forbidden there any more; or -1.
+
+    Returns how many nodes were visited, FAIL or LIMIT; and what was asked last.
     """
     nodes = t.trie_nodes(ctx)
     sizes = t.subtree_sizes(ctx)
@@ -192,15 +194,15 @@ def _forbid_below(ctx, p, stop, whole):
         visits += 1
         depth = nodes[p] >> DEPTH_SHIFT
         byte_class = class_of[nodes[p] & 255]
-        outer = far_call(ctx, links.F_LEXER_STEP, inside[depth], byte_class)
+        outer = step_lexer(ctx, int64(inside[depth]), byte_class)
         if outer < 0:
-            return outer
+            return outer, last
         if outer == 0:
             p += sizes[p]
             continue
-        there = far_call(ctx, links.F_LEXER_STEP, stack[depth], byte_class)
+        there = step_lexer(ctx, int64(stack[depth]), byte_class)
         if there < 0:
-            return there
+            return there, last
         if there == 0:
             for q in range(p, p + sizes[p]):
                 token = tokens[q]
@@ -209,18 +211,21 @@ def _forbid_below(ctx, p, stop, whole):
                     token = same[token] if len(same) else int64(-1)
             p += sizes[p]
             continue
-        covered = _covers(ctx, there, outer)
-        if not covered:
-            loop = far_call(ctx, links.F_REPETITION, there, 0)
-            if loop < -1:
-                return loop
-            covered = int64(loop == whole)
-        if covered:
+        asked = there << 32 | outer << 1
+        if last & ~1 != asked:
+            covered = _covers(ctx, there, outer)
+            if not covered:
+                loop = far_call(ctx, links.F_REPETITION, there, 0)
+                if loop < -1:
+                    return loop, last
+                covered = int64(loop == whole)
+            last = asked | covered
+        if last & 1:
             p += sizes[p]
             continue
         stack[depth + 1], inside[depth + 1] = there, outer
         p += 1
-    return visits
+    return visits, last
 
 
 @njit_inner(RESULT2)
@@ -239,13 +244,14 @@ def _forbid(ctx, lexer_state, closure):
         return whole
     stack, inside = t.walk_stack(ctx), t.wide_stack(ctx)
     stack[0], inside[0] = lexer_state, closure
+    visits, last = int64(0), int64(-1)
     if byte < 0:
-        visits = _forbid_below(ctx, int64(0), int64(len(t.trie_nodes(ctx))), whole)
+        visits, _ = _forbid_below(ctx, int64(0), int64(len(t.trie_nodes(ctx))), whole, last)
         return visits if visits < 0 else int64(visits > _MOST_FORBIDDEN)
     record = nodes_inside(ctx, closure, byte)
     if record < 0:
         return record
-    sizes, visits, done = t.subtree_sizes(ctx), int64(0), int64(0)
+    sizes, done = t.subtree_sizes(ctx), int64(0)
     first = t.closure_bytes(ctx)[record + 2]
     for i in range(first, first + t.closure_bytes(ctx)[record + 3]):
         top = int64(t.closure_nodes(ctx)[i])
@@ -257,11 +263,12 @@ def _forbid(ctx, lexer_state, closure):
         place, depth = t.token_starts(ctx)[path >> 32], (path & 0xFFFFFFFF) - 1
         for above in range(depth):
             byte_class = t.byte_classes(ctx)[t.token_bytes(ctx)[place + above]]
-            stack[above + 1] = far_call(ctx, links.F_LEXER_STEP, stack[above], byte_class)
-            inside[above + 1] = far_call(ctx, links.F_LEXER_STEP, inside[above], byte_class)
-            if stack[above + 1] < 0 or inside[above + 1] < 0:
-                return min(int64(stack[above + 1]), int64(inside[above + 1]))
-        visited = _forbid_below(ctx, top, done, whole)
+            there = step_lexer(ctx, int64(stack[above]), byte_class)
+            outer = step_lexer(ctx, int64(inside[above]), byte_class)
+            if there < 0 or outer < 0:
+                return min(there, outer)
+            stack[above + 1], inside[above + 1] = there, outer
+        visited, last = _forbid_below(ctx, top, done, whole, last)
         visits += visited
         if visited < 0 or visits > _MOST_FORBIDDEN:
             return min(visited, int64(1))

@@ -8,15 +8,16 @@ rare in the trie; only the nodes with those are tried.
 from __future__ import annotations
 
 from constrain.engine.automata import expressions as e
+from constrain.engine.automata.lexer_states import step_lexer
 from constrain.engine.automata.summaries import LONG
 from constrain.engine.masks.boundaries import path_to
 from constrain.engine.parser.followed import any_is_followed, is_followed
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, take, used
 from constrain.engine.storage.bits import lowest_bit
-from constrain.engine.storage.header import CLASSES, RESULT1, RESULT2, RESULT3
+from constrain.engine.storage.header import RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_ENDS, F_LEXER_STEP, far_call, far_entry
+from constrain.engine.storage.links import F_ENDS, far_entry
 from constrain.engine.storage.statuses import FAIL
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int64
@@ -28,16 +29,10 @@ def after_token(ctx, token_and_length, state):
     start = t.token_starts(ctx)[token_and_length >> 32]
     data = t.token_bytes(ctx)
     class_of = t.byte_classes(ctx)
-    trans = t.lexer_transitions(ctx)
-    classes = ctx[CLASSES]
     for i in range(start, start + (token_and_length & 0xFFFFFFFF)):
-        byte_class = class_of[data[i]]
-        there = trans[state * classes + byte_class]
-        if there < 0:
-            there = far_call(ctx, F_LEXER_STEP, state, byte_class)
-        if there <= 0:
-            return there
-        state = there
+        state = step_lexer(ctx, state, class_of[data[i]])
+        if state <= 0:
+            break
     return state
 
 
@@ -125,7 +120,7 @@ def _least_depth(ctx, lexer_state):
 
 @njit_inner(RESULT3)
 def _end_inside(ctx, lexer_state, closure, p):
-    """Append the crossing at a trie node, if a lexeme of the state can end there and it is inside the closure."""
+    """Append the boundary at a trie node, if a lexeme of the state can end there and it is inside the closure."""
     path = path_to(ctx, p)
     there = after_token(ctx, path, lexer_state)
     if there < 0:
@@ -146,7 +141,7 @@ def _end_inside(ctx, lexer_state, closure, p):
 
 @njit_inner(RESULT2)
 def _ends_inside(ctx, lexer_state, closure):
-    """Append the crossings at nodes inside the closure; returns 0, FAIL or LIMIT."""
+    """Append the boundaries at nodes inside the closure; returns 0, FAIL or LIMIT."""
     sizes, nodes = t.subtree_sizes(ctx), t.trie_nodes(ctx)
     # No lexeme ends before its shortest string does.
     least = _least_depth(ctx, lexer_state)

@@ -5,8 +5,7 @@ The other, the *base*, has its mask already or serves many states.  Bases are
 * the relaxation of a state (relaxations.py), which lacks bounds on words, lines, characters or the blanks of an indent:
   the two agree up to so many bytes, so only the paths to longer tokens are followed;
 * "any key" for "any key but these": the two differ along few words, and only outside the star closure of a character
-  (closures.py);
-* in a text that forbids others, the state that most bytes lead to: few bytes tell the two apart (divergence.py).
+  (closures.py).
 
 A bound that is longer than all tokens makes no difference: the mask is that of the relaxation, the state's *twin*.
 
@@ -19,9 +18,8 @@ and lexeme boundaries are changed.
 from __future__ import annotations
 
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG, first_bytes
-from constrain.engine.automata.lexer_states import NO_DENSE, NOT_SPLIT
+from constrain.engine.automata.lexer_states import NO_DENSE, step_lexer
 from constrain.engine.masks.boundaries import next_node
-from constrain.engine.masks.fast.divergence import BYTE_SET
 from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
 from constrain.engine.masks.lexer_masks import (
     FIRST_SHARED,
@@ -40,7 +38,7 @@ from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, push_pair, room, set_used, take, used
 from constrain.engine.storage.bits import count_bits
-from constrain.engine.storage.header import AGREED_BYTES, CLASSES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
+from constrain.engine.storage.header import AGREED_BYTES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL, NOT_MINE
@@ -50,8 +48,6 @@ from constrain.kernels.language import int64, types
 GONE, OTHER, OWN = -1, -2, 0
 """How a state differs from its base at a trie node: it goes no further; its tokens and boundaries below are found by
 themselves; its boundary there is."""
-# States that differ at more trie nodes than this, along bytes that tell them apart, are as quickly looked at alone.
-_MOST_NODES = 512
 # States that go on with fewer bytes than this, which are those of ASCII alone, are as quickly walked.
 _LEAST_BYTES = 128
 # Bounds of fewer characters leave too little in common.
@@ -84,28 +80,23 @@ def _differences(ctx, lexer_state, base, closure, agreed):
     """Push on WORK_STACK the trie nodes at which two states differ, upwards: (node, GONE, OTHER or OWN).
 
     The first state's tokens below OTHER are left in FOUND_TOKENS, its boundaries below OTHER and at OWN at the end of
-    BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the states do not differ.  With
-    ``agreed``, not 0, no text of so many bytes tells the two apart.  With neither, the walk is along bytes that may
-    (divergence.py).  Returns the number of tokens, then NOT_MINE if there are too many nodes; FAIL or LIMIT.
+    BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the states do not differ.  Else
+    no text of ``agreed`` bytes tells them apart.  Returns the number of tokens, FAIL or LIMIT.
 
     As long as it is since it is one loop, whose variables a call for each node would have to pass.
     """
     nodes, sizes, heights = t.trie_nodes(ctx), t.subtree_sizes(ctx), t.trie_height(ctx)
-    stack, class_of, classes = t.walk_stack(ctx), t.byte_classes(ctx), ctx[CLASSES]
-    trans, records, masks = t.lexer_transitions(ctx), t.lexer_states(ctx), t.lexer_masks(ctx)
+    stack, class_of = t.walk_stack(ctx), t.byte_classes(ctx)
+    records, masks = t.lexer_states(ctx), t.lexer_masks(ctx)
     shared = masks[closure].dense <= FIRST_SHARED
-    is_compared = closure == 0 and agreed == 0
-    bottom, depths = used(ctx, t.WORK_STACK), int64(ctx[LONGEST] + 2)
-    size = depths * (1 + BYTE_SET) if is_compared else depths
-    if not room(ctx, t.WORK_STACK, size + (2 * _MOST_NODES if is_compared else 0)):
-        return int64(FAIL)
-    set_used(ctx, t.WORK_STACK, bottom + size)
-    beside, sets, kept = bottom, bottom + depths, t.work_stack(ctx)
+    # By depth, the states of the base; the differences take their place in the end.
+    depths = int64(ctx[LONGEST] + 2)
+    beside = take(ctx, t.WORK_STACK, depths)
+    if beside < 0:
+        return beside
+    kept = t.work_stack(ctx)
     stack[0], kept[beside] = lexer_state, base
-    if is_compared:
-        far_call(ctx, links.F_TELLING_BYTES, lexer_state << 32 | base, sets)
     n, i, end = int64(0), int64(0), int64(len(nodes))
-    left = int64(_MOST_NODES) if is_compared else end
     if closure:
         i = masks[closure].boundaries
         end = i + masks[closure].boundary_count
@@ -115,22 +106,14 @@ def _differences(ctx, lexer_state, base, closure, agreed):
             pairs = i32(ctx, t.SHARED_BOUNDARIES) if shared else i32(ctx, t.BOUNDARIES)
             node, place = int64(pairs[2 * i]), int64(pairs[2 * i + 1])
         depth, byte = node >> DEPTH_SHIFT, node & 255
-        if is_compared:
-            is_same = (kept[sets + BYTE_SET * depth + (byte >> 4)] >> (byte & 15)) & 1 == 0
-        else:
-            is_same = not closure and depth + 1 + heights[i] <= agreed
-        if is_same:
+        if not closure and depth + 1 + heights[i] <= agreed:
             i += sizes[i]
             continue
         byte_class = class_of[byte]
         here, before = stack[depth], kept[beside + depth]
         # Nothing follows from the dead state, 0.
-        there = trans[here * classes + byte_class] if here else int64(0)
-        other = trans[before * classes + byte_class] if before else int64(0)
-        if there < 0:
-            there = far_call(ctx, links.F_LEXER_STEP, here, byte_class)
-        if other < 0:
-            other = far_call(ctx, links.F_LEXER_STEP, before, byte_class)
+        there = step_lexer(ctx, here, byte_class) if here else int64(0)
+        other = step_lexer(ctx, before, byte_class) if before else int64(0)
         if there < 0 or other < 0:
             return min(there, other)
         passed = max(int64(1), -place) if closure else sizes[i]
@@ -138,9 +121,6 @@ def _differences(ctx, lexer_state, base, closure, agreed):
             i += passed
             continue
         if place >= 0:
-            left -= 1
-            if left < 0:
-                return int64(NOT_MINE)
             what, accept = int64(OWN), records[there].accept
             if there == 0:
                 what = int64(GONE)
@@ -163,14 +143,11 @@ def _differences(ctx, lexer_state, base, closure, agreed):
                 i += passed
                 continue
         stack[depth + 1], kept[beside + depth + 1] = there, other
-        if is_compared:
-            far_call(ctx, links.F_TELLING_BYTES, there << 32 | other, sets + BYTE_SET * (depth + 1))
         i += 1
-    # The differences take the place of the base's states.
     top = used(ctx, t.WORK_STACK)
-    for k in range(bottom + size, top):
-        kept[k - size] = kept[k]
-    set_used(ctx, t.WORK_STACK, top - size)
+    for k in range(beside + depths, top):
+        kept[k - depths] = kept[k]
+    set_used(ctx, t.WORK_STACK, top - depths)
     return with_same_bytes(ctx, n)
 
 
@@ -390,8 +367,8 @@ def _change_tokens(ctx, lexer_state, base, first, n):
 def _change_base(ctx, lexer_state, base, closure, agreed):
     """Make the mask of a state by that of a base; returns 0, FAIL or LIMIT.
 
-    With a ``closure``, not 0, the two differ nowhere inside it.  No text of ``agreed`` bytes tells them apart.  Without
-    either, NOT_MINE if they differ too much.
+    With a ``closure``, not 0, the two differ nowhere inside it.  Without one, no text of ``agreed`` bytes tells them
+    apart.
     """
     records = t.lexer_masks(ctx)
     status = far_call(ctx, links.F_LEXER_MASK, base, 0)
@@ -406,7 +383,7 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
         head = t.expressions(ctx)[t.lexer_members(ctx)[t.lexer_states(ctx)[lexer_state].offset + 1]].first
         n = _longer_runs(ctx, t.expressions(ctx)[t.expressions(ctx)[head].first].first, left, base)
     else:
-        if agreed:
+        if not closure:
             _find_heights(ctx)
         n = _differences(ctx, lexer_state, base, closure, agreed)
     if n < 0:
@@ -454,7 +431,7 @@ def relative_mask(ctx, lexer_state, _unused):
 def bounded_mask(ctx, lexer_state, _unused):
     """Make the mask of a state by that of the one without bounds on characters; 0, NOT_MINE, FAIL or LIMIT."""
     base = relaxed_state(ctx, lexer_state, int64(_LEAST_CHARACTERS))
-    if base < 0 or base == lexer_state:
+    if base < 0 or base == lexer_state or ctx[AGREED_BYTES] == 0:
         return int64(NOT_MINE) if base >= 0 else base
     return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES])
 
@@ -477,32 +454,7 @@ def mask_along_words(ctx, lexer_state, closure_and_base):
     return _change_base(ctx, lexer_state, base, closure, int64(0))
 
 
-@njit_inner(RESULT2)
-def mask_by_successor(ctx, lexer_state, _unused):
-    """Make the mask of a state by that of the state that most bytes lead to.
-
-    Returns 0, NOT_MINE if that one has no mask yet or differs too much, FAIL or LIMIT.
-    """
-    begins, class_of = t.lexer_first_bytes(ctx), t.byte_classes(ctx)
-    # If one byte class has the majority, its bytes are what is left when bytes of different classes cancel each other.
-    usual, votes = int64(-1), int64(0)
-    for byte in range(256):
-        if (begins[lexer_state, byte >> 6] >> (byte & 63)) & 1:
-            if votes == 0:
-                usual = int64(class_of[byte])
-            votes += 1 if class_of[byte] == usual else -1
-    if usual < 0:
-        return int64(NOT_MINE)
-    base = far_call(ctx, links.F_LEXER_STEP, lexer_state, usual)
-    if base < 0:
-        return base
-    if base == 0 or t.lexer_masks(ctx)[base].dense == NOT_SPLIT:
-        return int64(NOT_MINE)
-    return _change_base(ctx, lexer_state, base, int64(0), int64(0))
-
-
 far_entry(links.F_RELATIVE, relative_mask)
 far_entry(links.F_BOUNDED, bounded_mask)
 far_entry(links.F_ALONG_WORDS, mask_along_words)
-far_entry(links.F_BY_SUCCESSOR, mask_by_successor)
 far_entry(links.F_BORDER, border_tokens)

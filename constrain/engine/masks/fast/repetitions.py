@@ -11,12 +11,12 @@ The number is well defined if no C begins another C, as the characters of a JSON
 from __future__ import annotations
 
 from constrain.engine.automata.expressions import CONCAT, REPEAT, first_bytes
+from constrain.engine.automata.lexer_states import step_lexer
 from constrain.engine.masks.lexer_masks import FIRST_SHARED
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i64
-from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2
+from constrain.engine.storage.header import CTX, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_entry, njit_inner
-from constrain.engine.storage.links import F_LEXER_STEP, far_call
 from constrain.engine.storage.statuses import UNSORTED
 from constrain.engine.vocabulary.trie import DEPTH_SHIFT
 from constrain.kernels.language import int32, int64, types
@@ -34,7 +34,6 @@ def _number_tokens(ctx, closure):
     states = t.walk_stack(ctx)
     begun = t.wide_stack(ctx)
     class_of = t.byte_classes(ctx)
-    classes = ctx[CLASSES]
     numbers = t.found_tokens(ctx)
     same = t.same_bytes(ctx)
     n_tokens = len(i64(ctx, t.TOKEN_STARTS)) - 1
@@ -45,12 +44,9 @@ def _number_tokens(ctx, closure):
     while p < len(nodes):
         depth = nodes[p] >> DEPTH_SHIFT
         here = states[depth]
-        byte_class = class_of[nodes[p] & 255]
-        there = t.lexer_transitions(ctx)[here * classes + byte_class]
+        there = step_lexer(ctx, here, class_of[nodes[p] & 255])
         if there < 0:
-            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
-            if there < 0:
-                return there
+            return there
         if there == 0:
             p += sizes[p]
             continue

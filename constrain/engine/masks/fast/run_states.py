@@ -9,13 +9,13 @@ Scott, 1959), as far as walks get.  State 0 is the empty set.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.lexer_states import leads_on
+from constrain.engine.automata.lexer_states import leads_on, step_lexer
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import bucket_room, room, set_used, used
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
 from constrain.engine.storage.header import CLASSES, RESULT0, RESULT1, RESULT2
 from constrain.engine.storage.jit import njit_inner
-from constrain.engine.storage.links import F_ACCEPT_SET, F_LEXER_STEP, far_call
+from constrain.engine.storage.links import F_ACCEPT_SET, far_call
 from constrain.engine.storage.statuses import FAIL
 from constrain.kernels.language import int64
 
@@ -140,19 +140,15 @@ def run_leads_on(ctx, run_state, byte_class):
 @njit_inner(RESULT2)
 def run_step(ctx, run_state, byte_class):
     """The run state after one byte of the class, computed once per (state, class); FAIL or LIMIT if < 0."""
-    classes = ctx[CLASSES]
     base = used(ctx, t.WORK_STACK)
     first = int64(t.run_states(ctx)[run_state].members)
     for i in range(first, first + t.run_states(ctx)[run_state].count):
-        here = int64(t.run_state_members(ctx)[i])
-        there = int64(t.lexer_transitions(ctx)[here * classes + byte_class])
-        if there < 0:
-            there = far_call(ctx, F_LEXER_STEP, here, byte_class)
+        there = step_lexer(ctx, int64(t.run_state_members(ctx)[i]), byte_class)
         if there < 0:
             return there
         if there > 0 and _stage(ctx, base, there) < 0:
             return int64(FAIL)
     successor = _intern(ctx, base)
     if successor >= 0:
-        t.run_steps(ctx)[run_state * classes + byte_class] = successor
+        t.run_steps(ctx)[run_state * ctx[CLASSES] + byte_class] = successor
     return successor

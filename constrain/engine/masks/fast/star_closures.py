@@ -23,7 +23,7 @@ from constrain.engine.masks.fast import (  # noqa: F401 (their kernels are calle
     excluded_texts,
     relative_masks,
 )
-from constrain.engine.masks.fast.bounded_closures import LEAST_HIGH, bounded_split
+from constrain.engine.masks.fast.bounded_closures import LEAST_HIGH, mask_within_bound
 from constrain.engine.masks.fast.inside_closures import last_bytes, necessary_byte
 from constrain.engine.masks.fast.leading_repetitions import PARTLY, UNBOUNDED
 from constrain.engine.masks.fast.repetitions import bound_tells, counted_place
@@ -51,16 +51,12 @@ _MOST_ENDS = 2048
 
 
 @njit_inner(RESULT2)
-def closure_split(ctx, lexer_state, _unused):
-    """Split a state by the closure of a repetition in it; returns 1, NOT_MINE if there is no fit one, FAIL or LIMIT."""
+def closure_mask(ctx, lexer_state, _unused):
+    """Make the mask of a state by the closure of a repetition in it; 1, NOT_MINE if none is fit, FAIL or LIMIT."""
     loop = far_call(ctx, links.F_REPETITION, lexer_state, 0)
     if loop < 0:
         return int64(NOT_MINE) if loop == -1 else loop
     high = loop & 0xFFFFFFFF
-    if high == PARTLY:
-        status = far_call(ctx, links.F_BY_SUCCESSOR, lexer_state, 0)
-        if status != NOT_MINE:
-            return status
     if find_followed(ctx) < 0:
         return int64(FAIL)
     if necessary_byte(ctx, lexer_state, loop >> 32) < 0:
@@ -87,7 +83,7 @@ def closure_split(ctx, lexer_state, _unused):
     if counts:
         place = counted_place(ctx, closure, high)
         if place >= 0:
-            return bounded_split(ctx, lexer_state, closure, place << 32 | high)
+            return mask_within_bound(ctx, lexer_state, closure, place << 32 | high)
         if place == UNSORTED:
             far_call(ctx, links.F_OFFER, closure, 0)
     if bounded:
@@ -103,7 +99,7 @@ def closure_split(ctx, lexer_state, _unused):
     if not room(ctx, t.DENSE_MASKS, words) or not room(ctx, t.TOKEN_LISTS, words // 8):
         return int64(FAIL)
 
-    first_crossing = used(ctx, t.BOUNDARIES)
+    first_boundary = used(ctx, t.BOUNDARIES)
     n = far_call(ctx, links.F_BORDER, lexer_state, closure)
     if n < 0:
         return n
@@ -118,7 +114,7 @@ def closure_split(ctx, lexer_state, _unused):
     if high == PARTLY:
         status = far_call(ctx, links.F_FORBID, lexer_state, closure)
         if status != 0:
-            set_used(ctx, t.BOUNDARIES, first_crossing)
+            set_used(ctx, t.BOUNDARIES, first_boundary)
             return int64(NOT_MINE) if status == 1 else status
     first = used(ctx, t.TOKEN_LISTS)
     if own:
@@ -126,11 +122,11 @@ def closure_split(ctx, lexer_state, _unused):
         dense = keep_dense(ctx)
     else:
         first = list_found(ctx, n)
-    keep_lexer_mask(ctx, lexer_state, dense, first, first_crossing)
+    keep_lexer_mask(ctx, lexer_state, dense, first, first_boundary)
     # One at a time: the closure itself serves more grammars.
     if high == UNBOUNDED:
         far_call(ctx, links.F_OFFER, lexer_state, 0)
     return int64(1)
 
 
-far_entry(links.F_STAR_CLOSURE, closure_split)
+far_entry(links.F_STAR_CLOSURE, closure_mask)
