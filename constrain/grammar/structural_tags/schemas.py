@@ -35,10 +35,11 @@ def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
         space = space_up_to(MOST_SPACE if format.is_flexible else format.max_whitespace)
         return ArgumentWriter(writer, format.style, space, format.excludes, format.tokens).write_root()
 
+    place = format.pointer + format.keyword
     try:
-        return write_embedded(builder, schema, _layout_of(format), write, any_order=format.any_order)
+        return write_embedded(builder, schema, _layout_of(format), write, any_order=format.any_order, place=place)
     except SchemaError as error:
-        raise SchemaError(error.reason, f"{format.pointer}{format.keyword}{error.pointer[1:]}") from None
+        raise SchemaError(error.reason, place + error.pointer[1:]) from None
 
 
 def _layout_of(format: JsonSchema) -> Layout:
