@@ -850,6 +850,16 @@ def test_errors(tools: Any, options: dict[str, Any], message: str) -> None:
     assert isinstance(caught.value, SchemaError) == message.startswith("at ")
 
 
+@pytest.mark.parametrize("free", [{}, {"type": "object"}, {"type": "array"}, {"type": ["object", "null"]}])
+def test_a_free_value_in_a_style_that_repeats_names_is_named(free: dict[str, Any]) -> None:
+    inner = {"type": "object", "properties": {"kind": {"type": "string"}, "more": free}}
+    tools = [WEATHER, {"name": "f", "parameters": {"properties": {"name": {"type": "string"}, "options": inner}}}]
+    reason = "members that the schema does not name are not supported in this style; they may come in 'options.more'"
+    with pytest.raises(SchemaError, match=re.escape(reason)) as caught:
+        constrain.Grammar.from_tools(tools, style="minimax_m3")
+    assert caught.value.pointer.startswith("#/1/parameters")
+
+
 # -- the models' own templates ---------------------------------------------------------------------
 
 
