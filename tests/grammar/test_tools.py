@@ -805,6 +805,16 @@ def by_place(x: int, /) -> None: ...
             "at #/0/parameters/type: 'OBJECT' is not a type: it must be one of array, boolean, integer, null, number, "
             "object, string; did you mean 'object'?",
         ),
+        (
+            [
+                WEATHER,
+                {"name": "f", "parameters": {"properties": {"a": {"type": "array", "enum": ["x"]}}, "required": ["a"]}},
+            ],
+            {},
+            "at #/1/parameters/properties/a/type: nothing is valid for this schema: property 'a', which is required "
+            "(at #/1/parameters/required), can never be valid: type string (at #/1/parameters/properties/a/enum) "
+            "contradicts type array (at #/1/parameters/properties/a/type)",
+        ),
         # There is no option `lenient` here.
         (
             [{"name": "f", "parameters": {"type": "object", "required": ["a", "a"]}}],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,9 @@ from constrain.grammar.json_schema.rules.rules import RuleWriter
 
 _WAY_OUT = '"x-guidance": {"lenient": true} in the schema'
 """What makes up for an option that the whole does not have."""
+
+_POINTER = re.compile(r"(^at |\((?:at|by) )#(?=[/):])")
+"""What a message has before a pointer into the schema, and the beginning of that."""
 
 MAX_WORK = 100_000
 """How many pairs of alternatives of a schema may be combined."""
@@ -82,8 +86,13 @@ def write_document(
     whole.makes_lexemes |= writer.makes_lexemes
     whole.has_schemas = True
     check_document(document)
-    whole.warnings += [warning.replace("at #", f"at {place}", 1) for warning in document.warnings]
+    whole.warnings += [placed(warning, place) for warning in document.warnings]
     return start
+
+
+def placed(message: str, place: str) -> str:
+    """A message about a schema, with its pointers as they are in the whole."""
+    return message if place == "#" else _POINTER.sub(lambda found: found.group(1) + place, message)
 
 
 def _layout_of(conventions: Conventions, layout: Layout) -> Layout:
