@@ -755,6 +755,18 @@ def test_a_choice_without_parallel_calls(mode: str) -> None:
 def by_place(x: int, /) -> None: ...
 
 
+class Service:
+    def look(self, place: str) -> str:
+        return place
+
+
+def test_a_method_is_given_with_its_object() -> None:
+    pytest.importorskip("pydantic")
+    grammar = constrain.Grammar.from_tools([Service().look], style="hermes", tool_choice="look")
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    assert fits(compiled, '<tool_call>\n{"name": "look", "arguments": {"place": "x"}}\n</tool_call>')
+
+
 @pytest.mark.parametrize(
     ("tools", "options", "message"),
     [
@@ -770,6 +782,11 @@ def by_place(x: int, /) -> None: ...
         ([WEATHER], {"special_tokens": [["a"]]}, "special_tokens must be names of tokens"),
         ([{"name": "f", "inputSchema": {"type": "array"}}], {}, "at #/0/inputSchema/type: the arguments of a tool are"),
         ([WEATHER, by_place], {}, "at #/1: the arguments of by_place have no names, as those of a tool do: no *args"),
+        (
+            [Service.look],
+            {},
+            "at #/0: Service.look is a method, and 'self' would be an argument: give the method of an",
+        ),
         ([list[int]], {}, "at #/0: the arguments of list have no names"),
         ([{"parameters": {}}], {}, "at #/0: a function must have a name"),
         # Tools as other interfaces have them would be tools without arguments.

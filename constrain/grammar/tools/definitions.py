@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -78,6 +79,13 @@ def _read(tool: Any, pointer: str) -> Tool:
         if not callable(tool) or not hasattr(tool, "__name__"):
             kind = type(tool).__name__
             raise SchemaError(f"a tool is an object, a pydantic model or a function, not {kind}", pointer)
+        first = next(iter(inspect.signature(tool).parameters), None) if inspect.isfunction(tool) else None
+        owner = getattr(tool, "__qualname__", "").rpartition(".")[0]
+        if first in ("self", "cls") and owner and not owner.endswith("<locals>"):
+            reason = (
+                f"{tool.__qualname__} is a method, and {first!r} would be an argument: give the method of an object"
+            )
+            raise SchemaError(reason, pointer)
         parameters = schema_of(tool)
         if parameters.get("type", "object") != "object":
             reason = f"the arguments of {tool.__name__} have no names, as those of a tool do: no *args and no / there"
