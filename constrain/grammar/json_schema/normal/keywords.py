@@ -154,13 +154,19 @@ def _read_dynamic_ref(assertions: Assertions, value: Any, location: Location, ke
 
 
 def _read_minimum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    pointer = f"{location.pointer}/{keyword}"
-    assertions.low = higher(assertions.low, Bound(to_decimal(value, pointer), keyword == "exclusiveMinimum", pointer))
+    assertions.low = higher(assertions.low, _bound(value, location, keyword, keyword == "exclusiveMinimum"))
 
 
 def _read_maximum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.high = lower(assertions.high, _bound(value, location, keyword, keyword == "exclusiveMaximum"))
+
+
+def _bound(value: Any, location: Location, keyword: str, is_open: bool) -> Bound:
+    if is_open and isinstance(value, bool):
+        # OpenAPI 3.0 has it as draft 4 does.
+        location.fail(f"{keyword} must be a number, not a boolean (it is one in draft 4, if $schema says so)", keyword)
     pointer = f"{location.pointer}/{keyword}"
-    assertions.high = lower(assertions.high, Bound(to_decimal(value, pointer), keyword == "exclusiveMaximum", pointer))
+    return Bound(to_decimal(value, pointer), is_open, pointer)
 
 
 def _read_multiple_of(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
