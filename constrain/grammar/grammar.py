@@ -545,7 +545,8 @@ class Grammar:
         tool_choice : str or dict
             ``"auto"``: text, with calls in it.  ``"required"``: calls and no text.  ``"none"``: text.  Or the name of a
             tool: one call of it.  The objects that requests in OpenAI's and Anthropic's JSON have for these do as well,
-            and OpenAI's ``allowed_tools``, which names those of the tools that may be called.
+            OpenAI's ``allowed_tools``, which names those of the tools that may be called, and Anthropic's
+            ``disable_parallel_tool_use``, which is ``parallel=False``.
         parallel : bool
             Whether there may be several calls.
         reasoning : bool
@@ -577,7 +578,9 @@ class Grammar:
         from constrain.grammar.tools.front_end import choice_of, from_tools
 
         with _reading(time_limit):
-            choice, allowed = choice_of(tool_choice)
+            choice, allowed, is_single = choice_of(tool_choice)
+            if is_single and isinstance(parallel, bool):
+                parallel = False
             tools = list(tools) if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, dict)) else tools
             if isinstance(special_tokens, Iterable) and not isinstance(special_tokens, str):
                 special_tokens = tuple(special_tokens)

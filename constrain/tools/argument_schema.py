@@ -177,7 +177,7 @@ class ArgumentSchema:
         schema, conventions = take_conventions(self._schema)
         options = Options(is_lenient=conventions.is_lenient, coerces_one_of=conventions.coerces_one_of)
         document = Document(schema, options, keeps_scope, lambda document: References(document, None))
-        self._normalizer = Normalizer(MAX_WORK, document.refuse, is_lenient=document.is_lenient)
+        self._normalizer = Normalizer(MAX_WORK, document)
         return self._normalizer.normal(document.references.follow(document.root)).nodes
 
     # -- what a membership asks of the rules of a grammar ------------------------------------------

@@ -44,12 +44,48 @@ def vocabulary() -> constrain.Vocabulary:
 
 @pytest.mark.parametrize("name", [*OTHERS, *(path.name for path in SHIPPED)])
 def test_masks_are_those_of_one_token_after_the_other(vocabulary: constrain.Vocabulary, name: str) -> None:
-    """The naive twin: push each token that the grammar allows, and count what its completion takes then."""
     schema = OTHERS[name] if name in OTHERS else json.loads(next(p for p in SHIPPED if p.name == name).read_text())
-    compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_json_schema(json.dumps(schema)))
+    _compare(
+        constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_json_schema(json.dumps(schema))), name
+    )
+
+
+LIMITED = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 40}}, "required": ["text"]}
+
+
+@pytest.mark.parametrize(
+    ("style", "data"),
+    [
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=text>\n"),
+        ("glm4.5", "<tool_call>f\n<arg_key>text</arg_key>\n<arg_value>"),
+        ("minimax_m2", '<minimax:tool_call>\n<invoke name="f">\n<parameter name="text">'),
+    ],
+)
+def test_masks_of_strings_with_a_length_in_xml(vocabulary: constrain.Vocabulary, style: str, data: str) -> None:
+    """The same, where what is left of a string is known to be short although it holds no end of itself."""
+    tools = [{"name": "f", "parameters": LIMITED}]
+    grammar = constrain.Grammar.from_tools(tools, style=style, tool_choice="required", reasoning=False)
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+    _compare(compiled, style, data.encode())
+    matcher = constrain.Matcher(constrain.CompiledGrammar(grammar.ir, vocabulary), max_tokens=10_000)
+    assert matcher.accept_bytes(data.encode())
+    for _ in range(30):
+        assert len(mask_of(matcher)) > vocabulary.size // 2
+        assert matcher.accept_bytes(b"x")
+    # No state of a string needed a list of its tokens: each would take milliseconds.
+    budget: Any = matcher._budget
+    assert not budget._costs._groups
+    assert budget._costs._size < 30 * vocabulary.size // 10
+
+
+def _compare(compiled: constrain.CompiledGrammar, name: str, data: bytes = b"") -> None:
+    """The naive twin: push each token that the grammar allows, and count what its completion takes then."""
+    vocabulary = compiled.vocabulary
     choose = random.Random(name)
     matcher = constrain.Matcher(compiled, max_tokens=10_000)
     plain = constrain.Matcher(compiled)
+    assert matcher.accept_bytes(data)
+    assert plain.accept_bytes(data)
     budget: Any = matcher._budget
     for _ in range(7):
         allowed = mask_of(plain)

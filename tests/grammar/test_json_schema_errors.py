@@ -65,6 +65,27 @@ def test_what_is_no_schema(schema: Any) -> None:
     assert "must be an object or a boolean" in error(schema).reason
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("STRING", "string"), ("strin", "string"), ("dict", "object"), ("float", "number"), ("Bool", "boolean")),
+        *(("int", "integer"), ("list", "array"), ("None", "null"), ("any", None), ("file", None), (None, None)),
+    ],
+)
+def test_types_as_others_call_them(name: Any, meant: str | None) -> None:
+    found = error({"properties": {"a": {"type": name}}})
+    assert found.pointer == "#/properties/a/type"
+    assert f"{name!r} is not a type" in found.reason
+    assert found.reason.partition("; did you mean ")[2] == (f"{meant!r}?" if meant else "")
+
+
+@pytest.mark.parametrize("keyword", ["exclusiveMinimum", "exclusiveMaximum"])
+def test_boolean_bounds_of_openapi(keyword: str) -> None:
+    schema = {"minimum": 0, "maximum": 9, keyword: True}
+    assert "must be a number, not a boolean (it is one in draft 4, if $schema says so)" in error(schema).reason
+    from_json_schema({"$schema": "http://json-schema.org/draft-04/schema#", **schema})
+
+
 def test_every_keyword_of_every_draft_has_a_meaning() -> None:
     assert KEYWORDS.keys() | ANNOTATIONS | CONTENT >= ALL_WORDS
 

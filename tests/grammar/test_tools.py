@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -666,11 +667,15 @@ def test_the_ways_to_give_a_tool() -> None:
     for tool in (
         {"name": "get_weather", "input_schema": schema},
         {"type": "custom", "name": "get_weather", "input_schema": schema},
-        {"name": "get_weather", "inputSchema": schema, "annotations": {}},
+        {"name": "get_weather", "inputSchema": schema, "annotations": {}, "outputSchema": {}},
     ):
         grammar = constrain.Grammar.from_tools([tool], style="hermes", tool_choice="required")
         assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), text)
         assert not fits(constrain.CompiledGrammar(grammar.ir, BYTES), text.replace("Paris", 'Paris", "x": "'))
+    for tool in ({"name": "stop", "output_schema": {}, "title": "Stop"}, {"name": "stop", "outputSchema": schema}):
+        grammar = constrain.Grammar.from_tools([tool], style="hermes", tool_choice="required")
+        call = '<tool_call>\n{"name": "stop", "arguments": {}}\n</tool_call>'
+        assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), call)
     grammar = constrain.Grammar.from_tools([get_time], style="hermes", tool_choice="get_time")
     text = '<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>'
     assert fits(constrain.CompiledGrammar(grammar.ir, BYTES), text)
@@ -685,7 +690,81 @@ def test_order_and_other_arguments() -> None:
     assert fits(compiled("hermes", closed=False), other)
 
 
+def test_what_a_message_says_to_do_about_a_tool() -> None:
+    twice = {
+        "type": "object",
+        "properties": {"a": {"type": "null"}},
+        "required": ["a", "a"],
+        "x-guidance": {"lenient": True},
+    }
+    grammar = constrain.Grammar.from_tools([WEATHER, {"name": "f", "parameters": twice}], style="hermes")
+    assert grammar.warnings == ("at #/1/parameters/required: required names something twice: it is not enforced",)
+
+
+def test_warnings_say_which_tool_they_are_about() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "format": "int32", "optional": True}}}
+    tools = [{"name": "f", "inputSchema": schema}, {"function": {"name": "g", "parameters": schema}}]
+    warnings = constrain.Grammar.from_tools(tools, style="hermes").warnings
+    places = ["#/0/inputSchema/properties/a", "#/1/function/parameters/properties/a"]
+    assert sorted(warnings) == sorted(
+        warning
+        for place in places
+        for warning in (
+            f"at {place}/format: the format 'int32' is unknown: it has no effect",
+            f"at {place}/optional: unknown keyword 'optional' has no effect",
+        )
+    )
+
+
+@pytest.mark.parametrize("style", sorted(name for name, style in STYLES.items() if len(style.forms) > 1))
+def test_arguments_are_read_once_for_all_ways_to_begin_a_call(style: str) -> None:
+    properties = {f"p{place}": {"type": "array", "items": {"type": "number"}} for place in range(40)}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": properties, "x": 1}}]
+    grammar = constrain.Grammar.from_tools(tools, style=style)
+    assert grammar.warnings == ("at #/0/parameters/x: unknown keyword 'x' has no effect",)
+    one = replace(STYLES[style], forms=STYLES[style].forms[:1])
+    alone = constrain.Grammar.from_tools(tools, style=one)
+    assert len(grammar.ir.productions) < 1.3 * len(alone.ir.productions)
+
+
+@pytest.mark.parametrize("name", ["auto", "none", "required"])
+def test_tools_with_names_that_are_choices(name: str) -> None:
+    choice = {"type": "function", "function": {"name": name}}
+    tools = [WEATHER, {"name": name}]
+    grammar = constrain.Grammar.from_tools(tools, style="hermes", tool_choice=choice)
+    call = f'<tool_call>\n{{"name": "{name}", "arguments": {{}}}}\n</tool_call>'
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    assert fits(compiled, call)
+    assert not any(fits(compiled, text) for text in ("", "Hm.", f"{call}\n{call}", call.replace(name, "get_weather")))
+    with pytest.raises(ConstrainError, match=f"tool_choice allows '{name}', which is none of the tools"):
+        constrain.Grammar.from_tools([WEATHER], style="hermes", tool_choice=choice)
+
+
+@pytest.mark.parametrize("mode", ["auto", "any"])
+def test_a_choice_without_parallel_calls(mode: str) -> None:
+    for value, several in ((True, False), (False, True)):
+        choice = {"type": mode, "disable_parallel_tool_use": value}
+        grammar = constrain.Grammar.from_tools([WEATHER], style="hermes", tool_choice=choice)
+        call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+        compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+        assert fits(compiled, call)
+        assert fits(compiled, f"{call}\n{call}") == several
+        assert fits(compiled, "Hm.") == (mode == "auto")
+
+
 def by_place(x: int, /) -> None: ...
+
+
+class Service:
+    def look(self, place: str) -> str:
+        return place
+
+
+def test_a_method_is_given_with_its_object() -> None:
+    pytest.importorskip("pydantic")
+    grammar = constrain.Grammar.from_tools([Service().look], style="hermes", tool_choice="look")
+    compiled = constrain.CompiledGrammar(grammar.ir, BYTES)
+    assert fits(compiled, '<tool_call>\n{"name": "look", "arguments": {"place": "x"}}\n</tool_call>')
 
 
 @pytest.mark.parametrize(
@@ -703,8 +782,68 @@ def by_place(x: int, /) -> None: ...
         ([WEATHER], {"special_tokens": [["a"]]}, "special_tokens must be names of tokens"),
         ([{"name": "f", "inputSchema": {"type": "array"}}], {}, "at #/0/inputSchema/type: the arguments of a tool are"),
         ([WEATHER, by_place], {}, "at #/1: the arguments of by_place have no names, as those of a tool do: no *args"),
+        (
+            [Service.look],
+            {},
+            "at #/0: Service.look is a method, and 'self' would be an argument: give the method of an",
+        ),
         ([list[int]], {}, "at #/0: the arguments of list have no names"),
         ([{"parameters": {}}], {}, "at #/0: a function must have a name"),
+        # Tools as other interfaces have them would be tools without arguments.
+        (
+            [{"name": "f", "parametersJsonSchema": {"type": "object"}}],
+            {},
+            "at #/0/parametersJsonSchema: the arguments of a tool stand under 'parameters', 'input_schema' or "
+            "'inputSchema', not under 'parametersJsonSchema'",
+        ),
+        (
+            [{"name": "f", "inputs": {"a": {"type": "string"}}}],
+            {},
+            "at #/0/inputs: the arguments of a tool stand under",
+        ),
+        (
+            [{"function": {"name": "f", "paramters": {}}}],
+            {},
+            "at #/0/function/paramters: the arguments of a tool stand",
+        ),
+        ([{"name": "f", "parameters": None, "args_schema": {}}], {}, "at #/0/args_schema: the arguments of a tool"),
+        (
+            [{"name": "f", "inputSchema": {"json": {"type": "object"}}}],
+            {},
+            "at #/0/inputSchema/json: the schema of the arguments stands one level too deep: give what 'json' holds",
+        ),
+        ([{"toolSpec": {"name": "f"}}], {}, "at #/0/toolSpec: what is in 'toolSpec' is to be given without it"),
+        ([{"functionDeclarations": []}], {}, "at #/0/functionDeclarations: what is in 'functionDeclarations' is to be"),
+        ([{"tools": [WEATHER]}], {}, "at #/0/tools: what is in 'tools' is to be given without it"),
+        ({"tools": [WEATHER]}, {}, "at #/tools: what is in 'tools' is to be given without it"),
+        (
+            [{"name": "f", "parameters": {"type": "OBJECT"}}],
+            {},
+            "at #/0/parameters/type: 'OBJECT' is not a type: it must be one of array, boolean, integer, null, number, "
+            "object, string; did you mean 'object'?",
+        ),
+        (
+            [
+                WEATHER,
+                {"name": "f", "parameters": {"properties": {"a": {"type": "array", "enum": ["x"]}}, "required": ["a"]}},
+            ],
+            {},
+            "at #/1/parameters/properties/a/type: nothing is valid for this schema: property 'a', which is required "
+            "(at #/1/parameters/required), can never be valid: type string (at #/1/parameters/properties/a/enum) "
+            "contradicts type array (at #/1/parameters/properties/a/type)",
+        ),
+        # There is no option `lenient` here.
+        (
+            [{"name": "f", "parameters": {"type": "object", "required": ["a", "a"]}}],
+            {},
+            "at #/0/parameters/required: required names something twice; "
+            '"x-guidance": {"lenient": true} in the schema leaves it out, with a warning',
+        ),
+        (
+            [WEATHER],
+            {"tool_choice": {"type": "auto", "disable_parallel_tool_use": "yes"}},
+            "disable_parallel_tool_use must be a boolean, not 'yes'",
+        ),
         ([{"name": "a b"}], {}, "at #/0/name: "),
         ([{"name": "a"}, {"name": "a"}], {}, "at #/1: there are two tools named 'a'"),
         ([{"type": "web_search", "function": {}}], {}, "at #/0/type: "),
@@ -736,6 +875,16 @@ def test_errors(tools: Any, options: dict[str, Any], message: str) -> None:
         constrain.Grammar.from_tools(tools, **{"style": "hermes", **options})
     assert str(caught.value).startswith(message)
     assert isinstance(caught.value, SchemaError) == message.startswith("at ")
+
+
+@pytest.mark.parametrize("free", [{}, {"type": "object"}, {"type": "array"}, {"type": ["object", "null"]}])
+def test_a_free_value_in_a_style_that_repeats_names_is_named(free: dict[str, Any]) -> None:
+    inner = {"type": "object", "properties": {"kind": {"type": "string"}, "more": free}}
+    tools = [WEATHER, {"name": "f", "parameters": {"properties": {"name": {"type": "string"}, "options": inner}}}]
+    reason = "members that the schema does not name are not supported in this style; they may come in 'options.more'"
+    with pytest.raises(SchemaError, match=re.escape(reason)) as caught:
+        constrain.Grammar.from_tools(tools, style="minimax_m3")
+    assert caught.value.pointer.startswith("#/1/parameters")
 
 
 # -- the models' own templates ---------------------------------------------------------------------

@@ -137,7 +137,7 @@ def _most_bytes_of_item(ctx, node):
 
 
 @njit_inner(types.boolean(CTX, int64))
-def _takes_all_behind(ctx, node):
+def takes_all_behind(ctx, node):
     """Whether any bytes may follow each string of an expression: then no beginning of another one is a string of it."""
     nodes = t.expressions(ctx)
     first, count = int64(0), int64(1)
@@ -174,7 +174,7 @@ def spare_beside_complements(ctx, node, counter):
     for i in range(first, first + count):
         nodes = t.expressions(ctx)
         part = int64(t.children(ctx)[i])
-        if nodes[part].kind == e.NOT and _takes_all_behind(ctx, int64(nodes[part].first)):
+        if nodes[part].kind == e.NOT and takes_all_behind(ctx, int64(nodes[part].first)):
             continue
         length = int64(0)
         while nodes[part].kind == e.CONCAT and length < LONG:

@@ -384,8 +384,9 @@ ROOTS_FOUND, roots_found = _table("roots found", 64, np.int32)
 
 # Shortest completions (conditions/budget); empty until a matcher asks for one.
 # Of an expression: the cost of its cheapest string; of its cheapest string that is not empty, and the byte that begins
-# it; the most that finishing costs after any beginning of a string; and a lower bound of the first.
-EXPRESSION_COSTS, expression_costs = _table("expression costs", 0, _record("least least_on worst next_byte bound"))
+# it; the most that finishing costs after any beginning of a string; a lower bound of the first; and the most that any
+# string costs, or NEVER.
+EXPRESSION_COSTS, expression_costs = _table("expression costs", 0, _record("least least_on worst next_byte bound most"))
 BYTE_COSTS, byte_costs = _table("byte costs", 0, _record("cost rank token"))
 # The preferred byte of each byte class.
 CLASS_COSTS, class_costs = _table("preferred bytes of classes", 0, np.int32)

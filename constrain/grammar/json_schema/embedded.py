@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,12 @@ from constrain.grammar.json_schema.lexical.notation import Notation, notation_fo
 from constrain.grammar.json_schema.lexical.strings import ALL_ESCAPES
 from constrain.grammar.json_schema.normal.metaschema import check_document
 from constrain.grammar.json_schema.rules.rules import RuleWriter
+
+_WAY_OUT = '"x-guidance": {"lenient": true} in the schema'
+"""What makes up for an option that the whole does not have."""
+
+_POINTER = re.compile(r"(^at |\((?:at|by) )#(?=[/):])")
+"""What a message has before a pointer into the schema, and the beginning of that."""
 
 MAX_WORK = 100_000
 """How many pairs of alternatives of a schema may be combined."""
@@ -38,10 +45,12 @@ def write_embedded(
     write: Callable[[RuleWriter], Symbol],
     *,
     any_order: bool,
+    place: str = "#",
 ) -> Symbol:
     """The same with rules of one's own for the root: ``write`` gives its symbol, with the writer's help.
 
-    ``write`` leaves nothing queued.
+    ``write`` leaves nothing queued.  Warnings name places below ``place``, where the schema stands in the whole; the
+    pointer of an error begins at the schema.
     """
     schema, conventions = take_conventions(schema)
     if conventions is not NO_CONVENTIONS:
@@ -50,11 +59,13 @@ def write_embedded(
         is_lenient=conventions.is_lenient,
         coerces_one_of=conventions.coerces_one_of,
         unwritable=layout.notation.spelling.unwritable,
+        way_out=_WAY_OUT,
     )
 
     def read(keeps_scope: bool) -> Symbol:
         document = Document(schema, options, keeps_scope, lambda document: References(document, None))
-        return write_document(whole, document, RuleWriter(document, layout, any_order, MAX_WORK, whole), write)
+        writer = RuleWriter(document, layout, any_order, MAX_WORK, whole)
+        return write_document(whole, document, writer, write, place)
 
     try:
         return with_scope_if_needed(read)
@@ -63,7 +74,11 @@ def write_embedded(
 
 
 def write_document(
-    whole: EmbeddingBuilder, document: Document, writer: RuleWriter, write: Callable[[RuleWriter], Symbol]
+    whole: EmbeddingBuilder,
+    document: Document,
+    writer: RuleWriter,
+    write: Callable[[RuleWriter], Symbol],
+    place: str = "#",
 ) -> Symbol:
     """The symbol that ``write`` gives, with all that the whole grammar has to know of the schema's rules."""
     start = write(writer)
@@ -71,8 +86,13 @@ def write_document(
     whole.makes_lexemes |= writer.makes_lexemes
     whole.has_schemas = True
     check_document(document)
-    whole.warnings += document.warnings
+    whole.warnings += [placed(warning, place) for warning in document.warnings]
     return start
+
+
+def placed(message: str, place: str) -> str:
+    """A message about a schema, with its pointers as they are in the whole."""
+    return message if place == "#" else _POINTER.sub(lambda found: found.group(1) + place, message)
 
 
 def _layout_of(conventions: Conventions, layout: Layout) -> Layout:

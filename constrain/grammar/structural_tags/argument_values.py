@@ -202,6 +202,8 @@ class ArgumentWriter:
         self._gap = () if between == r.EPSILON else (self.builder.lexeme(between, "white space"),)
         self._has_tokens_at_names = self._holds_token(style.before_key) or self._holds_token(style.after_key)
         self._keys: dict[str, Symbol] = {}
+        # The names of the member that is being written and of those around it, for messages.
+        self._names: list[str] = []
 
     def write_root(self) -> Symbol:
         """The symbol of the arguments: of the members of the document's root, which must be an object, or all of it."""
@@ -228,7 +230,10 @@ class ArgumentWriter:
         is_limited = bool(self._style.after_end) or self._has_tokens_at_names
         if is_limited and any(self.value(handle) is not None for _, handle in other_classes(node)):
             # No leniency helps: there is no way to write them.
-            raise SchemaError("members that the schema does not name are not supported in this style", node.pointer)
+            reason = "members that the schema does not name are not supported in this style"
+            # What is said of a value of any kind stands nowhere in the schema.
+            where = f"; they may come in {'.'.join(self._names)!r}" if self._names else ""
+            raise SchemaError(reason + where, node.pointer)
 
     def _write(self, symbol: Symbol, node: n.ArrayNode | n.ObjectNode) -> None:
         """Write what stands in an array or object, with white space behind it, and before it if that is of no part."""
@@ -310,8 +315,12 @@ class ArgumentWriter:
 
     def member(self, name: str | None, handle: Handle) -> Symbol | None:
         """The symbol of a value, with the name in its end if the style repeats it there."""
+        if name is None:
+            return self.value(handle)
+        self._names.append(name)
         value = self.value(handle)
-        if value is None or name is None:
+        self._names.pop()
+        if value is None:
             return value
         if not self._style.can_write_name(name):
             pointer = handle[0].pointer if handle else "#"

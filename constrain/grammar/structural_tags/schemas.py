@@ -8,7 +8,7 @@ from constrain.errors import SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.closed import closed
-from constrain.grammar.json_schema.embedded import write_embedded
+from constrain.grammar.json_schema.embedded import placed, write_embedded
 from constrain.grammar.json_schema.lexical.excluding import notation_without
 from constrain.grammar.json_schema.lexical.layout import Layout, any_space_layout, layout_for
 from constrain.grammar.json_schema.lexical.words import describe as describe_json
@@ -35,10 +35,11 @@ def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
         space = space_up_to(MOST_SPACE if format.is_flexible else format.max_whitespace)
         return ArgumentWriter(writer, format.style, space, format.excludes, format.tokens).write_root()
 
+    place = format.pointer + format.keyword
     try:
-        return write_embedded(builder, schema, _layout_of(format), write, any_order=format.any_order)
+        return write_embedded(builder, schema, _layout_of(format), write, any_order=format.any_order, place=place)
     except SchemaError as error:
-        raise SchemaError(error.reason, f"{format.pointer}{format.keyword}{error.pointer[1:]}") from None
+        raise SchemaError(placed(error.reason, place), place + error.pointer[1:]) from None
 
 
 def _layout_of(format: JsonSchema) -> Layout:

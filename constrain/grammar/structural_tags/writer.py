@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as SequenceOf
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -79,6 +80,9 @@ class Writer:
         # The innermost tag around what is being written: the strings that end it, or the token that does.
         self._stops: Ends = ()
         self._until: f.TokenOnce | None = None
+        # What was written of schemas: the arguments of a tool stand behind each way to begin a call of it.  The schema
+        # is kept with it, so that no other one has its identity.
+        self._schemas: dict[tuple[int, f.Format], tuple[Any, Symbol]] = {}
 
     def write(self, format: f.Format) -> Symbol:
         """The symbol of a format."""
@@ -127,7 +131,7 @@ class Writer:
         if isinstance(format, f.ConstString):
             return builder.sequence(self._literal(format.value))
         if isinstance(format, f.JsonSchema):
-            return write_schema(builder, format)
+            return self._schema(format)
         if isinstance(format, f.Regex):
             return self._regex(format)
         if isinstance(format, f.GrammarText):
@@ -272,6 +276,13 @@ class Writer:
             return self._builder.include(from_ebnf(format.grammar))
         except GrammarError as error:
             raise SchemaError(f"in the grammar: {error}", f"{format.pointer}/grammar") from None
+
+    def _schema(self, format: f.JsonSchema) -> Symbol:
+        key = id(format.schema), replace(format, schema=True)
+        found = self._schemas.get(key)
+        if found is None:
+            found = self._schemas[key] = format.schema, write_schema(self._builder, format)
+        return found[1]
 
     # -- tags and free text ------------------------------------------------------------------------
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, SchemaError
@@ -133,31 +133,59 @@ def _names_of_tokens(names: Iterable[str], style: ToolStyle, tools: list[Tool]) 
     return found
 
 
-def choice_of(tool_choice: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """What was chosen, without the object that requests in OpenAI's and Anthropic's JSON have around it.
+_MODES = ("auto", "required", "none")
 
-    Also the names of the tools that are allowed, if the object names any.
+
+class Choice(NamedTuple):
+    """What a request says about calls.
+
+    Attributes
+    ----------
+    mode : str
+        ``auto``, ``required`` or ``none``, or the name of a tool; not checked.
+    allowed : tuple of str, optional
+        The names of the tools that are allowed, if not all are.
+    is_single : bool
+        Whether there may be one call only.
     """
+
+    mode: Any
+    allowed: tuple[str, ...] | None = None
+    is_single: bool = False
+
+
+def choice_of(tool_choice: Any) -> Choice:
+    """What was chosen, without the object that requests in OpenAI's and Anthropic's JSON have around it."""
+    if not isinstance(tool_choice, Mapping):
+        return Choice(tool_choice)
+    is_single = tool_choice.get("disable_parallel_tool_use", False)
+    if not isinstance(is_single, bool):
+        raise ConstrainError(f"disable_parallel_tool_use must be a boolean, not {is_single!r}")
     match tool_choice:
         case {
             "type": "allowed_tools",
             "allowed_tools": {"mode": "auto" | "required" as mode, "tools": list() as tools},
         } | {"type": "allowed_tools", "mode": "auto" | "required" as mode, "tools": list() as tools}:
-            names = [_plain_choice(tool) for tool in tools]
+            names = [tool if isinstance(tool, str) else _name_in(tool) for tool in tools]
             if all(isinstance(name, str) for name in names):
-                return mode, tuple(names)
-    return _plain_choice(tool_choice), None
+                return Choice(mode, tuple(names), is_single)
+        case {"type": "any"}:
+            return Choice("required", None, is_single)
+        case {"type": "auto" | "none" as mode}:
+            return Choice(mode, None, is_single)
+    name = _name_in(tool_choice)
+    if name in _MODES:
+        # A tool that is called like this.
+        return Choice("required", (name,), True)
+    return Choice(tool_choice if name is None else name, None, is_single)
 
 
-def _plain_choice(tool_choice: Any) -> Any:
+def _name_in(tool_choice: Any) -> Any:
+    """The name of the tool that an object chooses; None if it chooses none."""
     match tool_choice:
         case {"type": "function", "function": {"name": name}} | {"type": "function" | "tool", "name": name}:
             return name
-        case {"type": "any"}:
-            return "required"
-        case {"type": "auto" | "none" as name}:
-            return name
-    return tool_choice
+    return None
 
 
 class _Turn:

@@ -13,7 +13,7 @@ of them.  Only for intersections and complements the cheapest string has to be s
 from __future__ import annotations
 
 from constrain.engine.automata import expressions as e
-from constrain.engine.automata.character_counters import character_counter
+from constrain.engine.automata.character_counters import character_counter, takes_all_behind
 from constrain.engine.storage import best_first as search
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push, room, set_used, used
@@ -66,6 +66,50 @@ def _best_of_set(ctx, index):
     return best
 
 
+@njit_inner(RESULT1)
+def _dearest_of_set(ctx, index):
+    """The most that a byte of a set costs."""
+    most = int64(0)
+    for byte in range(256):
+        if (t.byte_sets(ctx)[index, byte >> 6] >> (byte & 63)) & 1:
+            most = max(most, int64(t.byte_costs(ctx)[byte].cost))
+    return most
+
+
+@njit_inner(RESULT1)
+def _worst_of_items(ctx, expression):
+    """What finishing costs at most in an intersection that can be cut off behind each item; NEVER if it is not known.
+
+    Its parts are the same items, each up to some number of times and perhaps behind the rest of one, and complements
+    that say what does not occur in them.  Let ``w`` be a string of all parts, and ``r`` the beginning of ``w`` up to
+    the end of the item that is under way, as the part reads it that takes the fewest items.  Then ``r`` is a string of
+    all parts too: it has no more items than any of them takes, and nothing occurs in it that does not occur in ``w``.
+    """
+    nodes, costs = t.expressions(ctx), t.expression_costs(ctx)
+    first = int64(-1)
+    for i in range(nodes[expression].second):
+        part = int64(t.children(ctx)[nodes[expression].first + i])
+        if nodes[part].kind == e.NOT and takes_all_behind(ctx, int64(nodes[part].first)):
+            continue
+        if first < 0:
+            first = part
+        # The rest of an item is the same in all of them.
+        other = first
+        while nodes[part].kind == nodes[other].kind == e.CONCAT and nodes[part].first == nodes[other].first:
+            part, other = int64(nodes[part].second), int64(nodes[other].second)
+        if nodes[part].kind != e.REPEAT or nodes[other].kind != e.REPEAT or nodes[part].first != nodes[other].first:
+            return int64(NEVER)
+        if nodes[part].second > 0:
+            return int64(NEVER)
+    worst = int64(0)
+    if first >= 0:
+        while nodes[first].kind == e.CONCAT:
+            worst = capped(worst, int64(costs[nodes[first].first].most))
+            first = int64(nodes[first].second)
+        worst = max(worst, int64(costs[nodes[first].first].most))
+    return worst
+
+
 @njit_inner(types.boolean(CTX, int64))
 def _combine(ctx, expression):
     """Work out an expression's costs from those of its parts, as far as known; whether its own are known then.
@@ -77,8 +121,9 @@ def _combine(ctx, expression):
     kind = t.expressions(ctx)[expression].kind
     a, b = t.expressions(ctx)[expression].first, t.expressions(ctx)[expression].second
     least, on, worst, byte, bound = int64(NEVER), int64(NEVER), int64(NEVER), int64(-1), int64(NEVER)
+    most = int64(NEVER)
     if kind == e.EPSILON:
-        least, worst = int64(0), int64(0)
+        least, worst, most = int64(0), int64(0), int64(0)
     elif kind == e.ALL:
         least, worst = int64(0), int64(0)
         for candidate in range(256):
@@ -87,16 +132,17 @@ def _combine(ctx, expression):
     elif kind == e.LITERAL:
         sums = t.byte_sums(ctx)
         least = min(sums[a + b] - sums[a], int64(NEVER))
-        on, worst = least, least
+        on, worst, most = least, least, least
         byte = t.literal_bytes(ctx)[a]
     elif kind == e.SET:
         byte = _best_of_set(ctx, a)
         if byte >= 0:
             least = t.byte_costs(ctx)[byte].cost
-        on, worst = least, least
+        on, worst, most = least, least, _dearest_of_set(ctx, a)
     elif kind == e.CONCAT:
         left, right = costs[a], costs[b]
         bound = capped(left.bound, right.bound)
+        most = capped(left.most, right.most)
         if left.least_on == UNKNOWN or right.least_on == UNKNOWN:
             least, on = int64(UNKNOWN), int64(UNKNOWN)
         else:
@@ -108,10 +154,11 @@ def _combine(ctx, expression):
                 on = right.least_on
             worst = max(capped(left.worst, right.least), right.worst)
     elif kind == e.UNION:
-        worst = int64(0)
+        worst, most = int64(0), int64(0)
         for i in range(b):
             part = costs[t.children(ctx)[a + i]]
             bound = min(bound, part.bound)
+            most = max(most, part.most)
             worst = max(worst, part.worst)
             if part.least_on == UNKNOWN or on == UNKNOWN:
                 least, on = int64(UNKNOWN), int64(UNKNOWN)
@@ -123,6 +170,9 @@ def _combine(ctx, expression):
     elif kind == e.REPEAT:
         part = costs[a]
         bound = min(b * part.bound, int64(NEVER))
+        high = t.expressions(ctx)[expression].third
+        if high >= 0:
+            most = min(high * part.most, int64(NEVER))
         if part.least_on == UNKNOWN:
             least, on = int64(UNKNOWN), int64(UNKNOWN)
         else:
@@ -133,9 +183,13 @@ def _combine(ctx, expression):
     elif kind == e.INTERSECT or kind == e.NOT or kind == e.QUOTATION:
         least, on = int64(UNKNOWN), int64(UNKNOWN)
         bound = int64(1)
+        if kind == e.NOT and takes_all_behind(ctx, int64(a)):
+            # What does not occur in a string, does not occur in any beginning of it.
+            worst = int64(0)
         if kind == e.INTERSECT:
             for i in range(b):
                 bound = max(bound, costs[t.children(ctx)[a + i]].bound)
+            worst = _worst_of_items(ctx, expression)
             counted = character_counter(ctx, expression)
             if counted >= 0:
                 counter, rest = t.expressions(ctx)[counted >> 32], t.expressions(ctx)[counted & 0xFFFFFFFF]
@@ -144,7 +198,7 @@ def _combine(ctx, expression):
                 # What is under way is one of the characters that are counted, and there may be no further one.
                 if rest.kind == e.REPEAT and rest.second == 0 and rest.third < 0:
                     if rest.first == counter.first or t.expressions(ctx)[rest.first].kind == e.SET:
-                        worst = int64(other.worst)
+                        worst = min(worst, int64(other.worst))
                 # No string has more characters than bytes, nor more bytes than it costs.
                 if other.least_on != UNKNOWN and other.least_on <= high:
                     least, on, byte = int64(other.least), int64(other.least_on), int64(other.next_byte)
@@ -154,7 +208,7 @@ def _combine(ctx, expression):
         bound = int64(0)
         if least == UNKNOWN:
             least = int64(0)
-    costs[expression] = least, on, worst, byte if on < NEVER else int64(-1), bound
+    costs[expression] = least, on, worst, byte if on < NEVER else int64(-1), bound, most
     return on != UNKNOWN
 
 

@@ -166,6 +166,8 @@ class Options(NamedTuple):
     coerces_one_of: bool = False
     unwritable: str = ""
     """Characters that no text can hold, as there is no escape for them."""
+    way_out: str = "lenient"
+    """What leaves out parts that cannot be enforced, for messages."""
 
 
 _HOLDERS = frozenset(SUBSCHEMAS)
@@ -183,6 +185,7 @@ class Document:
         self.coerces_one_of = options.coerces_one_of
         self.unwritable = options.unwritable
         self.is_lenient = options.is_lenient
+        self.way_out = options.way_out
         # By identity: a dict that is used in two places of a Python schema (or in itself) is one schema.
         self.locations: dict[int, Location] = {}
         self._scoped: dict[tuple[int, tuple[Resource, ...]], Location] = {}
@@ -298,7 +301,7 @@ class Document:
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced; take note of it if the caller is lenient."""
         if not self.is_lenient:
-            raise SchemaError(f"{reason}; lenient leaves it out, with a warning", pointer)
+            raise SchemaError(f"{reason}; {self.way_out} leaves it out, with a warning", pointer)
         self.note(f"{reason}: it is not enforced", pointer)
 
     def forget(self) -> None:

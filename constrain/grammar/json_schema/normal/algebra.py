@@ -39,11 +39,14 @@ class Budget(ABC):
         How many pairs of alternatives may be combined.
     refuse : callable
         Takes a reason and a pointer for what cannot be enforced.
+    way_out : str
+        What a caller asks for who takes less, for messages.
     """
 
-    def __init__(self, max_work: int, refuse: Callable[[str, str], None]) -> None:
+    def __init__(self, max_work: int, refuse: Callable[[str, str], None], way_out: str) -> None:
         self.max_work = max_work
         self.refuse = refuse
+        self.way_out = way_out
         self._work = 0
         # What may be spent for now.
         self._limit = max_work
@@ -63,7 +66,7 @@ class Budget(ABC):
         if self._work > self._limit:
             raise TooManyAlternatives(
                 f"combining the alternatives of this schema takes more than {self.max_work} steps (max_work); "
-                "lenient leaves some of them out, with a warning",
+                f"{self.way_out} leaves some of them out, with a warning",
                 pointer,
             )
 
@@ -82,7 +85,7 @@ def intersect(left: n.Normal, right: n.Normal, pointer: str, budget: Budget) -> 
     ):
         raise TooManyAlternatives(
             f"too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)}); "
-            "lenient leaves some of them out, with a warning",
+            f"{budget.way_out} leaves some of them out, with a warning",
             pointer,
         )
     if len(left.nodes) > 1 and len(right.nodes) > 1:
@@ -279,9 +282,7 @@ def _kinds(normal: n.Normal) -> str:
 def distinct(nodes: list[n.Node], pointer: str) -> tuple[n.Node, ...]:
     """Each alternative once, without those that are part of another one."""
     if len(nodes) > MAX_NODES and sum(getattr(node, "constant", None) is None for node in nodes) > MAX_NODES:
-        raise TooManyAlternatives(
-            f"more than {MAX_NODES} alternatives; lenient leaves some of them out, with a warning", pointer
-        )
+        raise TooManyAlternatives(f"more than {MAX_NODES} alternatives", pointer)
     if len(nodes) < 2:
         return tuple(nodes)
     unique: dict[object, n.Node] = {}

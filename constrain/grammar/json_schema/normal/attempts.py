@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from constrain.grammar.json_schema.document.document import Document
 from constrain.grammar.json_schema.lexical.texts import ALL_TEXTS
 from constrain.grammar.json_schema.normal.algebra import MAX_NODES, Budget, TooManyAlternatives
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, Normal, ObjectNode
@@ -55,9 +56,9 @@ class Attempts(Budget):
         Whether nodes say which members and items were evaluated.
     """
 
-    def __init__(self, max_work: int, refuse: Callable[[str, str], None], *, is_lenient: bool) -> None:
-        super().__init__(max_work, refuse)
-        self.is_lenient = is_lenient
+    def __init__(self, max_work: int, document: Document) -> None:
+        super().__init__(max_work, document.refuse, document.way_out)
+        self.is_lenient = document.is_lenient
         self.is_loose = False
         self.tracking = False
         self._conjunctions = 0
@@ -71,7 +72,7 @@ class Attempts(Budget):
         if self._conjunctions > self._most_conjunctions:
             raise TooManyAlternatives(
                 f"more than {self._most_conjunctions} combinations of schemas (max_work); "
-                "lenient leaves some of them out, with a warning",
+                f"{self.way_out} leaves some of them out, with a warning",
                 pointer,
             )
 

@@ -78,6 +78,28 @@ def _schemas(value: Any, location: Location, keyword: str) -> tuple[Handle, ...]
 _TYPE_SETS = {name: frozenset((name,)) for name in TYPES}
 
 
+# What languages and other notations call them.
+_MEANT = {
+    **dict.fromkeys(("dict", "map", "record", "struct"), "object"),
+    **dict.fromkeys(("list", "tuple", "set"), "array"),
+    **dict.fromkeys(("str", "text", "char", "date", "datetime"), "string"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("int", "long", "bigint"), "integer"),
+    **dict.fromkeys(("none", "nil"), "null"),
+    "bool": "boolean",
+}
+
+
+def no_type(name: Any) -> str:
+    """The message about what is given as a type and is none."""
+    hint = ""
+    if isinstance(name, str) and len(name) <= _LONGEST_SLIP:
+        word = name.lower()
+        meant = _MEANT.get(word) or next(iter(get_close_matches(word, sorted(TYPES), 1, 0.8)), None)
+        hint = f"; did you mean {meant!r}?" if meant else ""
+    return f"{describe(name)} is not a type: it must be one of {', '.join(sorted(TYPES))}{hint}"
+
+
 def _read_type(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
     known = _TYPE_SETS.get(value) if isinstance(value, str) else None
     if known is not None:
@@ -90,7 +112,7 @@ def _read_type(assertions: Assertions, value: Any, location: Location, keyword: 
         if not isinstance(name, str) or name not in TYPES:
             if name == "json_schema":
                 location.fail("a response_format is no schema: give 'schema' of its 'json_schema'", keyword)
-            location.fail(f"{describe(name)} is not a type: it must be one of {', '.join(sorted(TYPES))}", keyword)
+            location.fail(no_type(name), keyword)
     assertions.types = frozenset(names)
 
 
@@ -132,13 +154,19 @@ def _read_dynamic_ref(assertions: Assertions, value: Any, location: Location, ke
 
 
 def _read_minimum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    pointer = f"{location.pointer}/{keyword}"
-    assertions.low = higher(assertions.low, Bound(to_decimal(value, pointer), keyword == "exclusiveMinimum", pointer))
+    assertions.low = higher(assertions.low, _bound(value, location, keyword, keyword == "exclusiveMinimum"))
 
 
 def _read_maximum(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
+    assertions.high = lower(assertions.high, _bound(value, location, keyword, keyword == "exclusiveMaximum"))
+
+
+def _bound(value: Any, location: Location, keyword: str, is_open: bool) -> Bound:
+    if is_open and isinstance(value, bool):
+        # OpenAPI 3.0 has it as draft 4 does.
+        location.fail(f"{keyword} must be a number, not a boolean (it is one in draft 4, if $schema says so)", keyword)
     pointer = f"{location.pointer}/{keyword}"
-    assertions.high = lower(assertions.high, Bound(to_decimal(value, pointer), keyword == "exclusiveMaximum", pointer))
+    return Bound(to_decimal(value, pointer), is_open, pointer)
 
 
 def _read_multiple_of(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:

@@ -9,13 +9,13 @@ no more than those of an ``anyOf``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import combinations
 
 from constrain.errors import SchemaError
-from constrain.grammar.json_schema.document.document import Constant, Location
+from constrain.grammar.json_schema.document.document import Constant, Document, Location
 from constrain.grammar.json_schema.document.places import Either, Handle, Negation, Never, Place, negate
 from constrain.grammar.json_schema.lexical.texts import NO_TEXTS, Text, some
 from constrain.grammar.json_schema.normal import algebra
@@ -62,14 +62,10 @@ class _Unclear(Exception):
 
 
 class Normalizer(Attempts):
-    """Turns handles into normal form, each once.
+    """Turns handles into normal form, each once."""
 
-    ``refuse`` takes a reason and a pointer for what cannot be enforced.  With ``is_lenient`` it returns, and what has
-    too many alternatives is left out, too.
-    """
-
-    def __init__(self, max_work: int, refuse: Callable[[str, str], None], *, is_lenient: bool = False) -> None:
-        super().__init__(max_work, refuse, is_lenient=is_lenient)
+    def __init__(self, max_work: int, document: Document) -> None:
+        super().__init__(max_work, document)
         self._assertions: dict[Location, Assertions] = {}
         self._done: dict[Handle, Normal] = {}
         # With the keys and items that were evaluated, for the sake of unevaluatedProperties and unevaluatedItems.

@@ -79,7 +79,7 @@ class RuleWriter:
         self.any_order = any_order
         self.refuse = document.refuse
         self.note = document.note
-        self._normalizer = Normalizer(max_work, document.refuse, is_lenient=document.is_lenient)
+        self._normalizer = Normalizer(max_work, document)
         self.builder: GrammarBuilder = GrammarBuilder() if whole is None else whole
         self.key = self.builder.own_lexeme
         self._first = self.builder.nonterminal_count
