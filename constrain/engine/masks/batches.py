@@ -155,7 +155,7 @@ def _write_together(
     others, and whether there are masks among them that are not known.
     """
     states, restricted = _states_of(matchers, contexts)
-    missing = _write_rows(contexts, states, rows, out, KNOWN)
+    missing = _fill_known(contexts, states, rows, out)
     if len(missing) > restricted:
         missing = missing[_make([matchers[i] for i in missing], contexts[missing], rows[missing], out, QUICK)]
     return missing.tolist(), len(missing) > restricted
@@ -175,6 +175,11 @@ def _states_of(matchers: list[Matcher], contexts: Int64Array) -> tuple[Int64Arra
                 states[place] = LOST
                 restricted += 1
     return np.fromiter(states, np.int64, len(states)), restricted
+
+
+def _fill_known(contexts: Int64Array, states: Int64Array, rows: Int64Array, out: Bitmask) -> Int64Array:
+    """Write the rows that are known; the positions of the others.  Metrics count these (constrain/metrics.py)."""
+    return _write_rows(contexts, states, rows, out, KNOWN)
 
 
 def _make(matchers: list[Matcher], contexts: Int64Array, rows: Int64Array, out: Bitmask, which: int) -> Int64Array:
