@@ -10,7 +10,7 @@ import numpy as np
 
 from constrain.collection import paused_collection
 from constrain.engine.automata.byte_classes import make_byte_classes
-from constrain.engine.automata.lexemes import LEXEME_MARK, describe_lexemes
+from constrain.engine.automata.lexemes import LEXEME_MARK, OUTSIDE_MARK, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
 from constrain.engine.automata.prelude import Prelude
 from constrain.engine.automata.programs import LexemeProgram, as_int32
@@ -137,6 +137,8 @@ def _load_lexemes(tables: Tables, run: Run, ir: GrammarIR, lexemes: LexemeProgra
         make_byte_classes(tables.ctx, roots, True)
     if ir.distinct_keys:
         tables.get(t.LEXEMES)["consumes"][list(ir.distinct_keys)] |= LEXEME_MARK
+    if ir.outside:
+        tables.get(t.LEXEMES)["consumes"][list(ir.outside)] |= OUTSIDE_MARK
 
 
 def _first_long(tables: Tables, roots: Int32Array) -> int:

@@ -38,12 +38,20 @@ class EmbeddingBuilder(GrammarBuilder):
         self.makes_lexemes = False
         self.formats: set[str] = set()
         self.has_schemas = False
+        self._outside: dict[Regular, Symbol] = {}
 
     def separate_lexeme(self, language: Regular, name: str = "") -> Symbol:
         """A lexeme of its own, whatever others there are with this language."""
         self._lexemes.append(language)
         self._lexeme_names.append(name)
         return -len(self._lexemes)
+
+    def outside_lexeme(self, language: Regular, name: str = "") -> Symbol:
+        """The lexeme with this language that stands outside of all parts (:attr:`GrammarIR.outside`)."""
+        symbol = self._outside.get(language)
+        if symbol is None:
+            symbol = self._outside[language] = self.separate_lexeme(language, name)
+        return symbol
 
     def include(self, ir: GrammarIR) -> Symbol:
         """The start of a grammar that is complete by itself, whose rules are copied with all that is said of them.
@@ -100,7 +108,10 @@ class EmbeddingBuilder(GrammarBuilder):
         """Freeze all that was added; the arguments are those of :meth:`GrammarBuilder.finish`."""
         ignore = tuple(ignore)
         self.separate_limited(start, ignore, self.unfolded)
-        maker = UnfoldingMaker(self.unfolded, self.lexemes(), self.nonterminal_count) if self.unfolded else None
+        outside = self._outside.values()
+        maker = None
+        if self.unfolded:
+            maker = UnfoldingMaker(self.unfolded, self.lexemes(), self.nonterminal_count, frozenset(outside))
         return self.finish(
             start,
             ignore,
@@ -110,4 +121,5 @@ class EmbeddingBuilder(GrammarBuilder):
             makes_lexemes=self.makes_lexemes,
             stock=make_stock,
             describe=describe,
+            outside=outside,
         )

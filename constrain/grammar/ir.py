@@ -240,6 +240,9 @@ class GrammarIR:
         all texts are JSON, and those in which an object has a key twice are not in the language.
     needs_distinct_keys : bool
         Whether a text may need several of those in one object.
+    outside : tuple of int
+        Lexemes (by index) that nothing derives whose rules are made on demand, neither those of ``unfolded`` nor what
+        these name.  Others may be part of rules that nobody knows yet.
     parse_table : ParseTable, optional
         The parser and the lexer that are to read the texts.  Only what they accept is in the language.
     token_lexemes : tuple of int
@@ -282,6 +285,7 @@ class GrammarIR:
     makes_lexemes: bool = False
     distinct_keys: tuple[int, ...] = ()
     needs_distinct_keys: bool = False
+    outside: tuple[int, ...] = ()
     parse_table: ParseTable | None = None
     token_lexemes: tuple[int, ...] = ()
     captures: tuple[tuple[int, CaptureRule], ...] = ()
@@ -623,8 +627,9 @@ class GrammarBuilder:
         makes_lexemes: bool = False,
         stock: Callable[[], tuple[Regular, ...]] | None = None,
         make_events: Callable[[], EventReader] | None = None,
+        outside: Iterable[Symbol] = (),
     ) -> GrammarIR:
-        """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` are lexeme symbols."""
+        """Freeze what was added.  ``start`` may be a lexeme; ``ignore`` and ``outside`` are lexeme symbols."""
         if start < 0:
             start = self._start_rule(start)
         ignore, unfolded = tuple(ignore), tuple(unfolded)
@@ -642,6 +647,7 @@ class GrammarBuilder:
             makes_lexemes=makes_lexemes,
             distinct_keys=tuple(~symbol for symbol in sorted(self._distinct_keys, reverse=True)),
             needs_distinct_keys=self.needs_distinct_keys,
+            outside=tuple(~symbol for symbol in outside),
             has_scarce_keys=partial(_has_scarce_keys, tuple(self._may_be_scarce)),
             token_lexemes=tuple(~symbol for symbol in sorted(self._token_lexemes, reverse=True)),
             captures=tuple(self._captures.items()),

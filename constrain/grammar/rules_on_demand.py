@@ -125,16 +125,26 @@ class UnfoldingMaker:
         The lexemes of the grammar.
     nonterminals : int
         How many nonterminals it has.
+    outside : frozenset of Symbol
+        The lexemes that no rule made here may name (:attr:`constrain.grammar.ir.GrammarIR.outside`).
     """
 
-    def __init__(self, templates: dict[Symbol, Template], lexemes: tuple[Regular, ...], nonterminals: int) -> None:
+    def __init__(
+        self,
+        templates: dict[Symbol, Template],
+        lexemes: tuple[Regular, ...],
+        nonterminals: int,
+        outside: frozenset[Symbol] = frozenset(),
+    ) -> None:
         self._templates = templates
         self._lexemes = lexemes
         self._nonterminals = nonterminals
+        self._outside = outside
 
     def __call__(self, is_usable: IsUsable, longest_behind: LongestBehind) -> UnfoldedAutomata:
         """An unfolding for a compiled grammar; see :class:`constrain.grammar.ir.UnfoldingMaker`."""
-        return UnfoldedAutomata(self._templates, self._lexemes, self._nonterminals, is_usable, longest_behind)
+        known = self._lexemes, self._nonterminals, self._outside
+        return UnfoldedAutomata(self._templates, *known, is_usable, longest_behind)
 
 
 class UnfoldedAutomata:
@@ -149,11 +159,13 @@ class UnfoldedAutomata:
         templates: dict[Symbol, Template],
         lexemes: tuple[Regular, ...],
         nonterminals: int,
+        outside: frozenset[Symbol],
         is_usable: IsUsable,
         longest_behind: LongestBehind,
     ) -> None:
         self.longest_behind = longest_behind
         self._grammar_lexemes = lexemes
+        self._outside = outside
         # Filled when it is first needed: not all unfoldings make lexemes.
         self._numbers: dict[Regular, int] = {}
         self._is_usable = is_usable
@@ -193,7 +205,9 @@ class UnfoldedAutomata:
     def lexeme(self, language: Regular, name: str = "") -> Symbol:
         """The symbol of a lexeme that is not empty."""
         if not self._numbers:
-            self._numbers = {known: index for index, known in enumerate(self._grammar_lexemes)}
+            self._numbers = {
+                known: index for index, known in enumerate(self._grammar_lexemes) if ~index not in self._outside
+            }
         return self._lexeme(self._numbers, language, name)
 
     def key(self, language: Regular, name: str) -> Symbol:

@@ -237,3 +237,13 @@ def test_thoughts_that_are_spelled_in_characters_never_lead_nowhere(style: str, 
             assert allowed_tokens(twin), (matcher.steps, tokens[token])
         if not matcher.accept_token(byte):
             break
+
+
+def test_limits_hold_for_thoughts_too() -> None:
+    """Looked at from within: what the limits do is tested elsewhere, and thoughts rarely come near them."""
+    grammar = constrain.Grammar.from_tools([TOOL], style="qwen3", reasoning=8)
+    limits = {"limit_bytes": 1 << 25, "mask_limit_bytes": 1 << 20}
+    compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARIES["qwen3"], accelerators=(), **limits)
+    region = compiled.region
+    assert region is not None
+    assert (region._limit_bytes, region.mask_limit_bytes, region.accelerators) == (1 << 25, 1 << 20, ())

@@ -16,6 +16,9 @@ from constrain.kernels.language import int64
 LEXEME_MARK = 2
 """In ``consumes`` of LEXEMES, beside 1: the lexeme is one of :attr:`constrain.grammar.ir.GrammarIR.distinct_keys`."""
 
+OUTSIDE_MARK = 4
+"""The same for :attr:`constrain.grammar.ir.GrammarIR.outside`."""
+
 
 @njit_entry(int64(CTX, I32, int64))
 def describe_lexemes(ctx, registers, first):

@@ -7,7 +7,8 @@ need not be known where in a token that lexeme can end, which may be anywhere.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.parser.rules import END
+from constrain.engine.automata.lexemes import OUTSIDE_MARK
+from constrain.engine.parser.rules import BRANCH, END
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
 from constrain.engine.storage.header import CTX, N_IGNORE, RESULT0
@@ -21,9 +22,10 @@ def find_followed(ctx):
     """Fill FOLLOWED, once for a grammar; returns 0 or FAIL.
 
     What is not the last symbol of some rule counts as followed, also if all behind it is empty.  Of rules that are made
-    later, with lexemes of their own, and of a parser's table nothing is known: then everything counts as followed.
+    later nothing is known but that they do not derive what is outside of them, and nothing of a parser's table: then
+    everything else counts as followed.  What derives a lexeme that is outside is so too.
     """
-    if used(ctx, t.FOLLOWED) or used(ctx, t.BRANCHES):
+    if used(ctx, t.FOLLOWED):
         return int64(0)
     lexemes = used(ctx, t.LEXEMES)
     count = lexemes + used(ctx, t.NULLABLE)
@@ -38,7 +40,7 @@ def find_followed(ctx):
         changed = False
         for dot in range(used(ctx, t.SYMBOLS)):
             symbol = symbols[dot]
-            if symbol == END:
+            if symbol == END or symbol >= BRANCH:
                 continue
             place = lexemes + symbol if symbol >= 0 else ~symbol
             if not followed[place] and (symbols[dot + 1] != END or followed[lexemes + t.dot_left(ctx)[dot]]):
@@ -51,7 +53,9 @@ def find_followed(ctx):
 @njit_inner(types.boolean(CTX, int64))
 def is_followed(ctx, lexeme):
     """Whether anything may follow a lexeme, after :func:`find_followed`."""
-    return used(ctx, t.BRANCHES) > 0 or t.followed(ctx)[lexeme] != 0
+    if used(ctx, t.BRANCHES) and not t.lexemes(ctx)[lexeme].consumes & OUTSIDE_MARK:
+        return True
+    return t.followed(ctx)[lexeme] != 0
 
 
 @njit_inner(types.boolean(CTX, int64))

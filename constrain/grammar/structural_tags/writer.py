@@ -324,7 +324,7 @@ class Writer:
             raise SchemaError(
                 f"not supported beside {found[0]!r} and {found[1]!r}, which may overlap", f"{format.pointer}/max_tokens"
             )
-        alone = self._lexeme(text_without((*format.excludes, *self._stops), format.max_chars), "text")
+        alone = self._builder.outside_lexeme(text_without((*format.excludes, *self._stops), format.max_chars), "text")
         text = self._limited(alone, tokens, f"{format.pointer}/max_tokens")
         # The first end is the end, as without a limit.
         ways = [(text, *self._end(tuple(filter(reached(some).__contains__, some))))] if some else []
@@ -335,7 +335,7 @@ class Writer:
     def _free_text(self, triggers: Ends, excludes: Ends, ends: Ends | None, max_chars: int | None = None) -> Right:
         """Text in which no trigger occurs, to the end of a tag, or as far as it goes if ``ends`` is None."""
         some = self._stops
-        alone = self._lexeme(text_without((*triggers, *excludes, *some), max_chars), "text")
+        alone = self._builder.outside_lexeme(text_without((*triggers, *excludes, *some), max_chars), "text")
         if ends is None or not some:
             return (alone,)
         name = f"text to {' or '.join(map(repr, some))}"
