@@ -56,7 +56,11 @@ class Attempts(Budget):
     """
 
     def __init__(self, max_work: int, refuse: Callable[[str, str], None], *, is_lenient: bool) -> None:
-        super().__init__(max_work, refuse)
+        def loosen(reason: str, pointer: str) -> None:
+            refuse(reason, pointer)
+            self.is_loose = True
+
+        super().__init__(max_work, loosen)
         self.is_lenient = is_lenient
         self.is_loose = False
         self.tracking = False
@@ -87,7 +91,6 @@ class Attempts(Budget):
             made = self.attempt(way, result)
             if made is not None:
                 if way is not ways[0]:
-                    self.is_loose = True
                     self.refuse(f"that just one branch of {keyword} holds takes too many alternatives", pointer)
                 return made
         return self._left_out(keyword, "to combine", result, pointer)
@@ -130,7 +133,6 @@ class Attempts(Budget):
     def _left_out(self, what: str, where: str, result: Normal, pointer: str) -> Normal:
         """What remains when something is left out: it may have evaluated any member and item."""
         self.refuse(f"{what} has too many alternatives {where}", pointer)
-        self.is_loose = True
         if not self.tracking:
             return result
         return replace(result, nodes=tuple(map(_all_seen, result.nodes)))
