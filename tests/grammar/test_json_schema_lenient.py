@@ -179,5 +179,6 @@ def test_unique_items_counted_by_what_is_not_enforced() -> None:
     words = {"enum": ["aa", "ab", "ac"]}
     schema = {"uniqueItems": True, "contains": words | {"pattern": _TWICE}, "maxContains": 1}
     assert fits(schema, '["ab", "aa", "ac"]')
-    assert not fits(schema, '["ab", "aa", "ab"]') and not fits(schema, '["x"]')
+    assert not fits(schema, '["ab", "aa", "ab"]')
+    assert not fits(schema, '["x"]')
     assert not fits(schema | {"contains": words}, '["ab", "aa"]')
