@@ -182,3 +182,17 @@ def test_unique_items_counted_by_what_is_not_enforced() -> None:
     assert not fits(schema, '["ab", "aa", "ab"]')
     assert not fits(schema, '["x"]')
     assert not fits(schema | {"contains": words}, '["ab", "aa"]')
+
+
+@pytest.mark.parametrize("style", ["qwen3_coder", "internlm2", "mistral_args", "hermes"])
+def test_tools_that_ask_for_it_are_warned_of_once(style: str) -> None:
+    """Some styles write the same arguments in several places."""
+    parameters = {
+        "x-guidance": {"lenient": True},
+        "properties": {"word": {"type": "string", "pattern": _TWICE}},
+        "required": ["word"],
+    }
+    tool = {"type": "function", "function": {"name": "find", "parameters": parameters}}
+    grammar = constrain.Grammar.from_tools([tool], style=style, tool_choice="required", reasoning=False)
+    (warning,) = grammar.warnings
+    assert warning.startswith("at #/properties/word/pattern: ")

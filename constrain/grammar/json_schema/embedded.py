@@ -71,7 +71,8 @@ def write_document(
     whole.makes_lexemes |= writer.makes_lexemes
     whole.has_schemas = True
     check_document(document)
-    whole.warnings += document.warnings
+    # A schema may stand in several places: some tools write the same arguments in more than one way.
+    whole.warnings = list(dict.fromkeys((*whole.warnings, *document.warnings)))
     return start
 
 
