@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import unicodedata
+from typing import Literal
 
 import pytest
 
@@ -22,7 +23,7 @@ def compiled() -> constrain.CompiledGrammar:
     return constrain.CompiledGrammar(constrain.Grammar.from_json_schema(SCHEMA).ir, VOCABULARY)
 
 
-def fits(compiled: constrain.CompiledGrammar, value: str, ascii_only: bool = False) -> bool:
+def fits(compiled: constrain.CompiledGrammar, value: object, ascii_only: bool = False) -> bool:
     matcher = constrain.Matcher(compiled)
     return matcher.accept_bytes(json.dumps(value, ensure_ascii=ascii_only).encode()) and matcher.is_accepting()
 
@@ -129,6 +130,9 @@ def test_in_enum_and_beside_other_types(compiled: constrain.CompiledGrammar) -> 
         {"type": "string", "format": "idn-hostname", "pattern": "^a"},
         {"not": {"format": "idn-hostname"}},
         {"type": "object", "propertyNames": {"format": "idn-hostname"}},
+        {"items": {"format": "idn-hostname"}, "uniqueItems": True},
+        {"contains": {"format": "idn-hostname"}, "uniqueItems": True, "minItems": 3},
+        {"items": {"properties": {"host": {"format": "idn-hostname"}}, "required": ["host"]}, "uniqueItems": True},
     ],
 )
 def test_what_is_not_supported(schema: dict[str, object]) -> None:
@@ -138,3 +142,14 @@ def test_what_is_not_supported(schema: dict[str, object]) -> None:
     lenient = constrain.Grammar.from_json_schema(schema, lenient=True)
     assert any("not enforced" in warning for warning in lenient.warnings)
     constrain.CompiledGrammar(lenient.ir, VOCABULARY)
+
+
+@pytest.mark.parametrize("property_order", ["schema", "any"])
+def test_members_without_a_name(property_order: Literal["schema", "any"]) -> None:
+    """Whether there can be such a member is asked before it is written."""
+    schema = {"additionalProperties": {"type": "string", "format": "idn-hostname"}, "minProperties": 1}
+    grammar = constrain.Grammar.from_json_schema(schema, property_order=property_order)
+    compiled = constrain.CompiledGrammar(grammar.ir, VOCABULARY)
+    assert fits(compiled, {"host": "bücher.example"})
+    assert not fits(compiled, {"host": "-"})
+    assert not fits(compiled, {})

@@ -136,3 +136,63 @@ def test_what_stands_beside_an_irregular_pattern() -> None:
     schema = {"type": "string", "pattern": _TWICE, "maxLength": 2}
     assert not fits(schema, '"abc"')
     assert not fits({"patternProperties": {_TWICE: {}, "^b": {"type": "string"}}}, '{"b": 1}')
+
+
+def test_names_that_are_not_enforced() -> None:
+    """A complement must not take them for all that are valid."""
+    names = {"propertyNames": {"format": "idn-hostname"}}
+    schema = {"if": names, "then": {"required": ["a"]}, "else": {"required": ["b"]}}
+    assert fits(schema, '{"a..b": 0, "b": 1}', property_order="any")
+    assert fits({"not": names}, '{"a..b": 0}')
+    assert fits({"oneOf": [{"type": "object"} | names, {"type": "object"}]}, '{"a..b": 0}')
+
+
+def test_complements_that_are_not_enforced() -> None:
+    """Their own complements must not take them for all that is valid either."""
+    excluded = {"not": {"format": "idn-hostname"}}
+    assert fits({"not": excluded | {"unevaluatedProperties": False}}, '"abc"')
+    schema = {"if": {"propertyNames": excluded}, "then": {"required": ["a"]}, "else": {"required": ["b"]}}
+    assert fits(schema, '{"b": 0}')
+
+
+def _condition(member: dict[str, Any], then: str, otherwise: str, **more: Any) -> dict[str, Any]:
+    condition = {"properties": {"t": member}, "required": ["t"], **more}
+    return {"if": condition, "then": {"required": [then]}, "else": {"required": [otherwise]}}
+
+
+@pytest.mark.parametrize(
+    "loose",
+    [
+        _condition({"enum": ["ab"], "pattern": _TWICE}, "r", "s"),
+        _condition({"enum": ["ab"]}, "r", "s", patternProperties={r"^(p)\1?$": False}),
+    ],
+)
+def test_conditions_on_one_member_that_are_not_enforced(loose: dict[str, Any]) -> None:
+    """Where the condition seems to hold of a value, it may fail, whatever others say of the value."""
+    exact = [_condition({"enum": ["ab"]}, "p", "q"), _condition({"enum": ["cc", "cd"]}, "u", "v")]
+    for schema in ({"allOf": [loose, *exact]}, {"allOf": [*exact, loose]}):
+        assert fits(schema, '{"t": "ab", "p": 1, "s": 1, "v": 1}', property_order="any")
+        assert not fits(schema, '{"t": "ab", "q": 1, "s": 1, "v": 1}', property_order="any")
+
+
+def test_unique_items_counted_by_what_is_not_enforced() -> None:
+    words = {"enum": ["aa", "ab", "ac"]}
+    schema = {"uniqueItems": True, "contains": words | {"pattern": _TWICE}, "maxContains": 1}
+    assert fits(schema, '["ab", "aa", "ac"]')
+    assert not fits(schema, '["ab", "aa", "ab"]')
+    assert not fits(schema, '["x"]')
+    assert not fits(schema | {"contains": words}, '["ab", "aa"]')
+
+
+@pytest.mark.parametrize("style", ["qwen3_coder", "internlm2", "mistral_args", "hermes"])
+def test_tools_that_ask_for_it_are_warned_of_once(style: str) -> None:
+    """Some styles write the same arguments in several places."""
+    parameters = {
+        "x-guidance": {"lenient": True},
+        "properties": {"word": {"type": "string", "pattern": _TWICE}},
+        "required": ["word"],
+    }
+    tool = {"type": "function", "function": {"name": "find", "parameters": parameters}}
+    grammar = constrain.Grammar.from_tools([tool], style=style, tool_choice="required", reasoning=False)
+    (warning,) = grammar.warnings
+    assert warning.startswith("at #/0/function/parameters/properties/word/pattern: ")

@@ -86,7 +86,9 @@ def write_document(
     whole.makes_lexemes |= writer.makes_lexemes
     whole.has_schemas = True
     check_document(document)
-    whole.warnings += [placed(warning, place) for warning in document.warnings]
+    # A schema may stand in several places: some tools write the same arguments in more than one way.
+    warnings = [placed(warning, place) for warning in document.warnings]
+    whole.warnings = list(dict.fromkeys((*whole.warnings, *warnings)))
     return start
 
 

@@ -37,19 +37,20 @@ class Budget(ABC):
     ----------
     max_work : int
         How many pairs of alternatives may be combined.
-    refuse : callable
-        Takes a reason and a pointer for what cannot be enforced.
     way_out : str
         What a caller asks for who takes less, for messages.
     """
 
-    def __init__(self, max_work: int, refuse: Callable[[str, str], None], way_out: str) -> None:
+    def __init__(self, max_work: int, way_out: str) -> None:
         self.max_work = max_work
-        self.refuse = refuse
         self.way_out = way_out
         self._work = 0
         # What may be spent for now.
         self._limit = max_work
+
+    @abstractmethod
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced, or take note of it."""
 
     @abstractmethod
     def why_nothing(self, handle: Handle) -> n.Conflict | None:

@@ -57,7 +57,8 @@ class Attempts(Budget):
     """
 
     def __init__(self, max_work: int, document: Document) -> None:
-        super().__init__(max_work, document.refuse, document.way_out)
+        super().__init__(max_work, document.way_out)
+        self._document_refuses = document.refuse
         self.is_lenient = document.is_lenient
         self.is_loose = False
         self.tracking = False
@@ -65,6 +66,11 @@ class Attempts(Budget):
         self._most_conjunctions = MAX_CONJUNCTIONS * max(USUAL_WORK, max_work) // USUAL_WORK
         # What an attempt may spend.
         self._for_attempt = max_work
+
+    def refuse(self, reason: str, pointer: str) -> None:
+        """Raise SchemaError for what cannot be enforced; for a lenient caller, take note that it is left out."""
+        self._document_refuses(reason, pointer)
+        self.is_loose = True
 
     def spend_conjunction(self, pointer: str) -> None:
         """Take note of one more conjunction of schemas.  Raises TooManyAlternatives if it is one too many."""
@@ -88,7 +94,6 @@ class Attempts(Budget):
             made = self.attempt(way, result)
             if made is not None:
                 if way is not ways[0]:
-                    self.is_loose = True
                     self.refuse(f"that just one branch of {keyword} holds takes too many alternatives", pointer)
                 return made
         return self._left_out(keyword, "to combine", result, pointer)
@@ -131,7 +136,6 @@ class Attempts(Budget):
     def _left_out(self, what: str, where: str, result: Normal, pointer: str) -> Normal:
         """What remains when something is left out: it may have evaluated any member and item."""
         self.refuse(f"{what} has too many alternatives {where}", pointer)
-        self.is_loose = True
         if not self.tracking:
             return result
         return replace(result, nodes=tuple(map(_all_seen, result.nodes)))

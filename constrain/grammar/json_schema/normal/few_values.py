@@ -295,6 +295,7 @@ def members_of(node: n.ObjectNode) -> Iterator[tuple[str, Handle]]:
 _EASIER: dict[texts.Text, texts.Text] = {
     texts.Format("time"): texts.Pattern("^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"),
     texts.Format("date-time"): texts.Pattern("^[0-9]{4}-01-01T00:00:00Z$"),
+    texts.Format("idn-hostname"): texts.HOST_NAME,
 }
 
 
@@ -315,7 +316,7 @@ def few_words(text: texts.Text, most: int, steps: int = _MOST_STEPS) -> list[str
         some = few_words(easier, most, steps)
         if len(some) == most:
             return some
-    language = texts.plain(text)
+    language = texts.plain(_regular(text))
     found = Automaton(language).first_words(most, _FEW_STEPS)
     if found is None and most <= _FEW_WORDS:
         found = find_words(language, most, _SHORT_LOOK)
@@ -324,6 +325,13 @@ def few_words(text: texts.Text, most: int, steps: int = _MOST_STEPS) -> list[str
     if found is None:
         raise LimitError(f"whether there are {most} different strings with {text} is not clear")
     return [word.decode() for word in found]
+
+
+def _regular(text: texts.Text) -> texts.Text:
+    """The same set, or a larger one: what is not regular is enforced alone, or not at all."""
+    if texts.is_regular(text):
+        return text
+    return texts.every(*filter(texts.is_regular, text.items)) if isinstance(text, texts.Every) else texts.ALL_TEXTS
 
 
 def _letters(number: int) -> str:

@@ -168,7 +168,7 @@ class Normalizer(Attempts):
                 return value_nodes((schema.value,), place)
             assertions = self._read(place)
             if _INWARD.isdisjoint(vars(assertions)):
-                return typed_nodes(assertions, place, self.tracking, self._names) or ANY
+                return self._typed(assertions, place, self.tracking) or ANY
         elif isinstance(place, Never):
             return Normal((), Conflict(place.reason, place.pointer))
         if place in self._open:
@@ -198,6 +198,12 @@ class Normalizer(Attempts):
                 self._assertions[location] = known
         return known
 
+    def _typed(self, assertions: Assertions, location: Location, tracking: bool) -> Normal | None:
+        """What the keywords of each type allow."""
+        made = typed_nodes(assertions, location, tracking, self._names)
+        self.is_loose |= assertions.is_loose
+        return made
+
     def _schema(self, assertions: Assertions, location: Location) -> Normal:
         demands = assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None
         if not demands:
@@ -213,7 +219,7 @@ class Normalizer(Attempts):
             result = algebra.intersect(result, value_nodes(assertions.const, location, "const"), pointer, self)
         if assertions.enum is not None:
             result = algebra.intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, self)
-        base = typed_nodes(assertions, location, self.tracking, self._names)
+        base = self._typed(assertions, location, self.tracking)
         if base is not None:
             result = algebra.intersect(result, base, pointer, self)
         if assertions.ref is not None:
@@ -259,7 +265,7 @@ class Normalizer(Attempts):
         if len(branches) < switching.FEWEST or self.tracking:
             return self._each_of(result, branches, pointer)
         others: list[Handle] = []
-        for branch in switching.find_switches(branches, self.normal, self._few_values):
+        for branch in switching.find_switches(branches, self.normal, self._few_values, self._is_exact):
             if isinstance(branch, Switch):
                 result = self._by_kind(self._each_of(result, others, pointer), branch, pointer)
                 others = []
@@ -341,7 +347,7 @@ class Normalizer(Attempts):
             parts.append(algebra.complement(value_nodes(assertions.const, location, "const"), pointer, self))
         if assertions.enum is not None:
             parts.append(algebra.complement(value_nodes(assertions.enum, location, "enum"), pointer, self))
-        base = typed_nodes(assertions, location, False, self._names)
+        base = self._typed(assertions, location, False)
         if assertions.is_loose or (assertions.property_names is not None and self.is_loose):
             # Any value may be invalid.
             return ANY
@@ -486,6 +492,13 @@ class Normalizer(Attempts):
     def _few_values(self, handle: Handle) -> Normal | None:
         """The normal form of what allows but a few scalar values; None also if that is not clear yet."""
         return self._done[handle] if self.is_choice(handle) else None
+
+    def _is_exact(self, handle: Handle) -> bool:
+        """Whether a schema allows no more than is valid, although something is left out; False if that is not clear."""
+        if not self.is_loose:
+            return True
+        inside, outside = self.normal(handle), self.normal(negate(handle))
+        return not algebra.intersect(inside, outside, handle[0].pointer, self).nodes
 
     def _minus(self, result: Normal, handle: Handle, pointer: str, inside: Normal | None = None) -> Normal:
         """What a handle does not allow is left; ``inside`` may be what it allows of a schema that ``result`` is in."""

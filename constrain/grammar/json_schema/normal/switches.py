@@ -44,7 +44,10 @@ class Switch(NamedTuple):
 
 
 def find_switches(
-    branches: Sequence[Handle], normal: Callable[[Handle], Normal], choice: Callable[[Handle], Normal | None]
+    branches: Sequence[Handle],
+    normal: Callable[[Handle], Normal],
+    choice: Callable[[Handle], Normal | None],
+    is_exact: Callable[[Handle], bool],
 ) -> list[Handle | Switch]:
     """The branches of an ``allOf``, in their order: it is that of the members.
 
@@ -57,11 +60,13 @@ def find_switches(
         The normal form of a schema.
     choice : callable
         The same if the schema allows but a few scalar values; None if not, or if that is not clear yet.
+    is_exact : callable
+        Whether the normal form allows no more than is valid.
     """
     found: list[Handle | Switch] = []
     run: list[tuple[Handle, str, Case]] = []
     for branch in branches:
-        said = _case(branch, normal, choice)
+        said = _case(branch, normal, choice, is_exact)
         if said is None:
             found += [*_together(run), branch]
             run = []
@@ -86,7 +91,10 @@ def _together(run: list[tuple[Handle, str, Case]]) -> list[Handle | Switch]:
 
 
 def _case(
-    branch: Handle, normal: Callable[[Handle], Normal], choice: Callable[[Handle], Normal | None]
+    branch: Handle,
+    normal: Callable[[Handle], Normal],
+    choice: Callable[[Handle], Normal | None],
+    is_exact: Callable[[Handle], bool],
 ) -> tuple[str, Case] | None:
     """The member that a branch has a condition on, and the condition, if it is no more than that."""
     place = branch[0] if len(branch) == 1 else None
@@ -100,7 +108,7 @@ def _case(
         return None
     name, values, is_required = said
     keys = keys_of_values(choice(values))
-    if keys is None:
+    if keys is None or not (is_exact(assertions.condition) and is_exact(values)):
         return None
     return name, Case(assertions.condition, values, keys, is_required, assertions.then, assertions.otherwise)
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cache
+from itertools import product
 from math import prod
 from typing import NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import HARD, NEVER, OPEN, Symbol
-from constrain.grammar.json_schema.document.places import Handle, conjunction
+from constrain.grammar.json_schema.document.places import Handle, conjunction, negate
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.counted_items import NextItems, kinds_of_items
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance, instance, last_value
 from constrain.grammar.json_schema.normal.intersect import element
-from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, NullNode, size_range
+from constrain.grammar.json_schema.normal.nodes import ArrayNode, Contains, Node, NullNode, size_range
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values
 from constrain.grammar.persistent import PersistentSet
@@ -61,8 +62,8 @@ class _Group(NamedTuple):
 
     elements: frozenset[Handle]
     """The schemas of places in the array that allow them."""
-    counted: tuple[bool, ...]
-    """Which ``contains`` count them."""
+    counted: tuple[tuple[int, ...], ...]
+    """What each ``contains`` counts of one: more than one number if something is left out that would decide it."""
 
 
 def scarce_values(node: ArrayNode, few: FewValues) -> list[Instance]:
@@ -90,6 +91,20 @@ def _are_listed(nodes: Iterable[Node]) -> bool:
 def _elements(node: ArrayNode) -> list[Handle]:
     """The schemas of the places in an array."""
     return list(dict.fromkeys(element(node, index) for index in range(len(node.prefix) + 1)))
+
+
+def _counted(
+    each: Contains, value: Instance, elements: Iterable[Handle], allows: Callable[[Handle, Instance], bool]
+) -> Iterator[int]:
+    """What a ``contains`` counts of a value that some places in the array allow."""
+    is_counted = any(allows(conjunction(one, each.item), value) for one in elements)
+    # Of what is counted only up to a number that is enough, the complement is not asked for.
+    if not is_counted or (
+        each.high is not None and any(allows(conjunction(one, negate(each.item)), value) for one in elements)
+    ):
+        yield 0
+    if is_counted:
+        yield 1
 
 
 class ScarceItems:
@@ -122,9 +137,7 @@ class ScarceItems:
         sizes: dict[_Group, int] = {}
         for value in scarce:
             elements = frozenset(one for one in _elements(node) if allows(one, value))
-            counted = tuple(
-                any(allows(conjunction(one, each.item), value) for one in elements) for each in node.contains
-            )
+            counted = tuple(tuple(_counted(each, value, elements, allows)) for each in node.contains)
             group = _Group(elements, counted)
             if group not in sizes:
                 sizes[group] = 0
@@ -185,23 +198,21 @@ class ScarceItems:
         handle = element(self._node, place.size)
         for index, group in enumerate(self._groups):
             if place.left[index] and handle in group.elements:
-                after = self._counts_behind(place, group)
-                if after is not None:
-                    left = (*place.left[:index], place.left[index] - 1, *place.left[index + 1 :])
+                left = (*place.left[:index], place.left[index] - 1, *place.left[index + 1 :])
+                for after in self._counts_behind(place, group):
                     yield Way(index, handle, Place(size, after, left))
 
-    def _counts_behind(self, place: Place, group: _Group) -> tuple[int, ...] | None:
-        """The counts behind a value of a group; None if there would be too many of something."""
-        counts: list[int] = []
-        for each, count, is_counted in zip(self._node.contains, place.counts, group.counted, strict=True):
-            matters = place.size >= each.start and is_counted
-            if each.high is None:
-                counts.append(max(count, min(count + matters, each.low)))
-            elif matters and count >= each.high:
-                return None
+    def _counts_behind(self, place: Place, group: _Group) -> Iterator[tuple[int, ...]]:
+        """The counts behind a value of a group; none if there would be too many of something."""
+        found: list[list[int]] = []
+        for each, count, steps in zip(self._node.contains, place.counts, group.counted, strict=True):
+            if place.size < each.start:
+                found.append([count])
+            elif each.high is None:
+                found.append([max(count, min(count + max(steps), each.low))])
             else:
-                counts.append(count + matters)
-        return tuple(counts)
+                found.append([count + step for step in steps if count + step <= each.high])
+        return product(*found)
 
     def _can_end(self, place: Place) -> bool:
         """Whether there is a way to the end.  Every way comes nearer to it, but for those that change nothing."""
