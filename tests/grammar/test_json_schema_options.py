@@ -254,6 +254,16 @@ def test_nullable() -> None:
             },
             "pairs",
         ),
+        (
+            {
+                "patternProperties": {f"^a{{{index}}}.*[xyz]{{3}}": {"type": "integer"} for index in range(60)},
+                "dependentSchemas": {
+                    f"k{index}": {"properties": {f"p{index}": {"const": 1}}, "required": [f"p{index}"]}
+                    for index in range(60)
+                },
+            },
+            "max_work",
+        ),
     ],
 )
 def test_large_schemas_end_soon(schema: Any, limit: str) -> None:

@@ -366,6 +366,8 @@ def automaton(text: Text) -> Automaton:
 
 def contains(text: Text, value: str) -> bool:
     """Whether a string (without lone surrogates) is in the set."""
+    if isinstance(text, Pattern):
+        return _matches(text, value)
     if isinstance(text, Words):
         return value in text.values
     if isinstance(text, GrowingWords):

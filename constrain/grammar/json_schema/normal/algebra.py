@@ -120,7 +120,9 @@ def _cost(left: n.Node, right: n.Node) -> int:
             if isinstance(node, (n.ArrayNode, n.ObjectNode)) and is_any(node):
                 return 0
     if isinstance(left, n.ObjectNode) and isinstance(right, n.ObjectNode):
-        return 1 + (len(left.properties) + len(right.properties)) // 4
+        # What is required is looked for among the rules.
+        names, rules = len(left.required) + len(right.required), len(left.rules) + len(right.rules)
+        return 1 + (len(left.properties) + len(right.properties)) // 4 + names * rules // 16
     return 1
 
 

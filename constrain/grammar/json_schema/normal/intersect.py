@@ -556,7 +556,8 @@ def member(node: n.ObjectNode, name: str) -> Handle:
 
 def bound_by_rules(handle: Handle, rules: tuple[n.KeyRule, ...], name: str) -> Handle:
     """``handle`` and what the rules say of a member with this name."""
-    for rule in rules:
-        if is_text(name) and contains(rule.keys, name):
-            handle = conjunction(handle, rule.value)
+    if rules and is_text(name):
+        for rule in rules:
+            if contains(rule.keys, name):
+                handle = conjunction(handle, rule.value)
     return handle
