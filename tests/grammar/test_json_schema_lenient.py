@@ -28,16 +28,16 @@ def _contains(name: str, then: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _grammar(schema: str, max_work: int) -> constrain.Grammar:
-    return constrain.Grammar.from_json_schema(schema, lenient=True, max_work=max_work)
+def _grammar(schema: str, **options: Any) -> constrain.Grammar:
+    return constrain.Grammar.from_json_schema(schema, lenient=True, **options)
 
 
-def _lenient(schema: Any, max_work: int = 100_000) -> tuple[str, ...]:
-    return _grammar(json.dumps(schema), max_work).warnings
+def _lenient(schema: Any, **options: Any) -> tuple[str, ...]:
+    return _grammar(json.dumps(schema), **options).warnings
 
 
-def fits(schema: Any, text: str, max_work: int = 100_000) -> bool:
-    return fits_compiled(constrain.CompiledGrammar(_grammar(json.dumps(schema), max_work).ir, BYTES), text)
+def fits(schema: Any, text: str, **options: Any) -> bool:
+    return fits_compiled(constrain.CompiledGrammar(_grammar(json.dumps(schema), **options).ir, BYTES), text)
 
 
 def test_dependencies_that_are_too_many() -> None:
