@@ -51,7 +51,7 @@ class Attempts(Budget):
     is_lenient : bool
         Whether what has too many alternatives is left out; ``refuse`` then returns.
     is_loose : bool
-        Whether something was, so that no normal form must be taken for no more than what is valid.
+        Whether something was, so that a normal form may allow more than its schema.
     tracking : bool
         Whether nodes say which members and items were evaluated.
     """
