@@ -23,6 +23,13 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(named) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
 
 
+def test_no_page_links_out_of_the_site() -> None:
+    """What MkDocs would refuse, where it is not installed too."""
+    for page in (ROOT / "docs").glob("*.md"):
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            assert urlsplit(target).scheme or not target.startswith(".."), f"{page.name}: {target}"
+
+
 class Page(HTMLParser):
     """The links of a page, what it loads, and the places that can be linked to."""
 
