@@ -84,16 +84,13 @@ class CompiledGrammar(GrammarTables):
         self.source = source
         self._given = ir, vocabulary
         ir, vocabulary = settle_tokens(ir, vocabulary)
-        options: Any = {
-            "limit_bytes": limit_bytes,
-            "mask_limit_bytes": mask_limit_bytes,
-            "accelerators": accelerators,
-        }
-        super().__init__(ir, vocabulary, **options)
+        super().__init__(
+            ir, vocabulary, limit_bytes=limit_bytes, mask_limit_bytes=mask_limit_bytes, accelerators=accelerators
+        )
         self.region: CompiledGrammar | None = None
         self._without_least: CompiledGrammar | None = None
         if ir.first_region is not None:
-            self.region = CompiledGrammar(ir.first_region.grammar, vocabulary, **options)
+            self.region = CompiledGrammar(ir.first_region.grammar, vocabulary, **self._options())
 
     def recognizer(self) -> Recognizer:
         """A recognizer at the start of the grammar.  It knows no tokens, and so no numbers of them."""

@@ -87,8 +87,10 @@ def write_document(
     whole.has_schemas = True
     check_document(document)
     # A schema may stand in several places: some tools write the same arguments in more than one way.
-    warnings = [placed(warning, place) for warning in document.warnings]
-    whole.warnings = list(dict.fromkeys((*whole.warnings, *warnings)))
+    if document.warnings:
+        whole.warnings = list(
+            dict.fromkeys((*whole.warnings, *(placed(warning, place) for warning in document.warnings)))
+        )
     return start
 
 

@@ -76,6 +76,7 @@ class Finishing:
         self._start = start
         self._lexing = lexing
         self._numbers = numbers
+        self._by_number = {number: state for state, number in numbers.items()}
         self._rules = {item.rule for state in states for item in state}
         self._avoided: set[str] = set()
         self._avoided_rules: set[Any] = set()
@@ -474,7 +475,7 @@ class Finishing:
         ``wrong``: the events of which it is not certain that they are possible.
         """
         before, after, _ = event
-        state = next(state for state, number in self._numbers.items() if number == after)
+        state = self._by_number[after]
         for name in sorted(self._lexing.automata):
             spend()
             shifted_in, is_certain = self._shifts(state, name)

@@ -102,12 +102,11 @@ class Lexing:
     def ignored_in(self, state: int) -> set[str]:
         """The ignored terminals that the lexer may read in a state of the parser."""
         if self._hidden is None:
-            names = [terminal.name for terminal in self.terminals]
             self._hidden = {
                 name
                 for name in self.ignored
                 if self.newline
-                and names.index(self.newline) < names.index(name)
+                and self._rank[self.newline] < self._rank[name]
                 # The end of a line, which the lexer looks for everywhere, is read in its place: a comment, say.
                 and self.automata[self.newline].begins_all(self.automata[name])
             }
@@ -229,7 +228,7 @@ class Lexing:
             string.name
             for name in context
             for string in self.inside[name]
-            if set(string.pattern.flags) <= set(self._flags(name))
+            if set(string.pattern.flags) <= set(self._pattern(name).flags)
         }
         for terminal in self.terminals:
             spend()
@@ -243,9 +242,6 @@ class Lexing:
                                 return string.name, value
                     return terminal.name, value
         return None
-
-    def _flags(self, name: str) -> Iterable[str]:
-        return next(terminal.pattern.flags for terminal in self.terminals if terminal.name == name)
 
     def firsts(self, name: str) -> set[int]:
         """The classes of characters with which a terminal begins."""
@@ -289,8 +285,11 @@ class Lexing:
         return self._written[key]
 
     def _texts(self, name: str, count: int, alphabet: frozenset[int] | None) -> list[str]:
-        pattern = next(terminal.pattern for terminal in self.terminals if terminal.name == name)
+        pattern = self._pattern(name)
         return [pattern.value] if isinstance(pattern, PatternStr) else self.automata[name].shortest(count, alphabet)
+
+    def _pattern(self, name: str) -> Any:
+        return self.terminals[self._rank[name]].pattern
 
     def least_length(self, name: str) -> int:
         """How many characters the shortest text of a terminal has."""

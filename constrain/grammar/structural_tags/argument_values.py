@@ -18,7 +18,7 @@ from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION, Spell
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
-from constrain.grammar.json_schema.lexical.texts import Text, Words, every, is_regular, pattern_text, plain, without
+from constrain.grammar.json_schema.lexical.texts import Text, Words, every, pattern_text, plain, without
 from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.rules.arrays import array_tails
@@ -394,7 +394,7 @@ class ArgumentWriter:
                     return self._counted_within_lines(low, high)
                 body = r.counted(ANY_TEXT, ANY_CHAR, low, high)
         else:
-            irregular = next((term for term in node.terms if not is_regular(term.text)), None)
+            irregular = n.irregular_term(node)
             if irregular is None:
                 body = plain(n.text_of(node))
             else:

@@ -180,6 +180,7 @@ class Document:
         self, schema: Any, options: Options, has_scope: bool, resolver: Callable[[Document], Resolver]
     ) -> None:
         self.warnings: list[str] = []
+        self.is_loose = False
         self.asserts_formats = options.asserts_formats
         self.matches_in_full = options.matches_in_full
         self.coerces_one_of = options.coerces_one_of
@@ -303,6 +304,11 @@ class Document:
         if not self.is_lenient:
             raise SchemaError(f"{reason}; {self.way_out} leaves it out, with a warning", pointer)
         self.note(f"{reason}: it is not enforced", pointer)
+
+    def leave_out(self, reason: str, pointer: str) -> None:
+        """The same for what decides which values a schema allows, before others are told from these."""
+        self.refuse(reason, pointer)
+        self.is_loose = True
 
     def forget(self) -> None:
         """Let go of the schema when no more is asked of it.

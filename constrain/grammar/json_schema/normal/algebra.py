@@ -65,11 +65,12 @@ class Budget(ABC):
         spend(work)
         self._work += work
         if self._work > self._limit:
-            raise TooManyAlternatives(
-                f"combining the alternatives of this schema takes more than {self.max_work} steps (max_work); "
-                f"{self.way_out} leaves some of them out, with a warning",
-                pointer,
-            )
+            reason = f"combining the alternatives of this schema takes more than {self.max_work} steps (max_work)"
+            raise self.too_many(reason, pointer)
+
+    def too_many(self, reason: str, pointer: str) -> TooManyAlternatives:
+        """The error for too many alternatives, with what to do about it."""
+        return TooManyAlternatives(f"{reason}; {self.way_out} leaves some of them out, with a warning", pointer)
 
 
 def intersect(left: n.Normal, right: n.Normal, pointer: str, budget: Budget) -> n.Normal:
@@ -84,11 +85,7 @@ def intersect(left: n.Normal, right: n.Normal, pointer: str, budget: Budget) -> 
         min(len(left.nodes), len(right.nodes)) > len(n.ANY.nodes)
         and len(left.nodes) * len(right.nodes) > MAX_NODES * 10
     ):
-        raise TooManyAlternatives(
-            f"too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)}); "
-            f"{budget.way_out} leaves some of them out, with a warning",
-            pointer,
-        )
+        raise budget.too_many(f"too many alternatives to combine ({len(left.nodes)} by {len(right.nodes)})", pointer)
     if len(left.nodes) > 1 and len(right.nodes) > 1:
         left, right = _with_fewer_strings(left, right)
     nodes: list[n.Node] = []

@@ -50,37 +50,34 @@ class Attempts(Budget):
     ----------
     is_lenient : bool
         Whether what has too many alternatives is left out; ``refuse`` then returns.
-    is_loose : bool
-        Whether something was, so that a normal form may allow more than its schema.
     tracking : bool
         Whether nodes say which members and items were evaluated.
     """
 
     def __init__(self, max_work: int, document: Document) -> None:
         super().__init__(max_work, document.way_out)
-        self._document_refuses = document.refuse
+        self._document = document
         self.is_lenient = document.is_lenient
-        self.is_loose = False
         self.tracking = False
         self._conjunctions = 0
         self._most_conjunctions = MAX_CONJUNCTIONS * max(USUAL_WORK, max_work) // USUAL_WORK
         # What an attempt may spend.
         self._for_attempt = max_work
 
+    @property
+    def is_loose(self) -> bool:
+        """Whether something was left out, so that a normal form may allow more than its schema."""
+        return self._document.is_loose
+
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced; for a lenient caller, take note that it is left out."""
-        self._document_refuses(reason, pointer)
-        self.is_loose = True
+        self._document.leave_out(reason, pointer)
 
     def spend_conjunction(self, pointer: str) -> None:
         """Take note of one more conjunction of schemas.  Raises TooManyAlternatives if it is one too many."""
         self._conjunctions += 1
         if self._conjunctions > self._most_conjunctions:
-            raise TooManyAlternatives(
-                f"more than {self._most_conjunctions} combinations of schemas (max_work); "
-                f"{self.way_out} leaves some of them out, with a warning",
-                pointer,
-            )
+            raise self.too_many(f"more than {self._most_conjunctions} combinations of schemas (max_work)", pointer)
 
     def if_possible(self, result: Normal, pointer: str, *ways: Callable[[Normal], Normal]) -> Normal:
         """What the first way makes of ``result``, or the next one, of which each allows more.
@@ -98,9 +95,19 @@ class Attempts(Budget):
                 return made
         return self._left_out(keyword, "to combine", result, pointer)
 
-    def as_many_as_possible(self, result: Normal, steps: Iterable[Step]) -> Normal:
-        """What those of some steps make of ``result`` that do not add to too many alternatives."""
-        for what, pointer, step in steps:
+    def as_many_as_possible(
+        self, result: Normal, exactly: Callable[[Normal], Normal], steps: Callable[[], Iterable[Step]]
+    ) -> Normal:
+        """What all of some steps make of ``result``: ``exactly`` does.
+
+        For a lenient caller, where that is too much: what those of ``steps`` do that make no alternatives too many.
+        """
+        if not self.is_lenient:
+            return exactly(result)
+        made = self.attempt(exactly, result)
+        if made is not None:
+            return made
+        for what, pointer, step in steps():
             made = self.attempt(step, result, _MOST_OF_LENIENT)
             if made is None:
                 result = self._left_out(what, "beside what stands before it", result, pointer)

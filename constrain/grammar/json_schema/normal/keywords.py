@@ -211,7 +211,7 @@ def _pattern(source: str, location: Location, *path: str) -> Text | None:
         if document.unwritable and text != ALL_TEXTS:
             text = every(text, without(pattern_text(_one_of(document.unwritable))))
     except GrammarError as error:
-        document.refuse(f"pattern {describe(source)}: {error}", location.pointer_to(*path))
+        document.leave_out(f"pattern {describe(source)}: {error}", location.pointer_to(*path))
         return None
     reason = find_posix_class(source)
     if reason is not None:

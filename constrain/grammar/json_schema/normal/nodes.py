@@ -16,7 +16,7 @@ from constrain.grammar.json_schema.document.document import cut
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import is_text
-from constrain.grammar.json_schema.lexical.texts import Length, Text, Words, every
+from constrain.grammar.json_schema.lexical.texts import Length, Text, Words, every, is_regular
 
 
 class Bound(NamedTuple):
@@ -155,6 +155,11 @@ def text_of(node: StringNode) -> Text:
     if node.low is not None or node.high is not None:
         texts.append(Length(*size_range(node)))
     return every(*texts)
+
+
+def irregular_term(node: StringNode) -> Term | None:
+    """The first set of a string node that no automaton has."""
+    return next((term for term in node.terms if not is_regular(term.text)), None)
 
 
 class Contains(NamedTuple):

@@ -168,7 +168,7 @@ class Normalizer(Attempts):
                 return value_nodes((schema.value,), place)
             assertions = self._read(place)
             if _INWARD.isdisjoint(vars(assertions)):
-                return self._typed(assertions, place, self.tracking) or ANY
+                return typed_nodes(assertions, place, self.tracking, self._names) or ANY
         elif isinstance(place, Never):
             return Normal((), Conflict(place.reason, place.pointer))
         if place in self._open:
@@ -193,16 +193,9 @@ class Normalizer(Attempts):
         known = self._assertions.get(location)
         if known is None:
             known = read(location)
-            self.is_loose |= known.is_loose
             if not _INWARD.isdisjoint(vars(known)):
                 self._assertions[location] = known
         return known
-
-    def _typed(self, assertions: Assertions, location: Location, tracking: bool) -> Normal | None:
-        """What the keywords of each type allow."""
-        made = typed_nodes(assertions, location, tracking, self._names)
-        self.is_loose |= assertions.is_loose
-        return made
 
     def _schema(self, assertions: Assertions, location: Location) -> Normal:
         demands = assertions.unevaluated_properties is not None or assertions.unevaluated_items is not None
@@ -219,7 +212,7 @@ class Normalizer(Attempts):
             result = algebra.intersect(result, value_nodes(assertions.const, location, "const"), pointer, self)
         if assertions.enum is not None:
             result = algebra.intersect(result, value_nodes(assertions.enum, location, "enum"), pointer, self)
-        base = self._typed(assertions, location, self.tracking)
+        base = typed_nodes(assertions, location, self.tracking, self._names)
         if base is not None:
             result = algebra.intersect(result, base, pointer, self)
         if assertions.ref is not None:
@@ -249,17 +242,13 @@ class Normalizer(Attempts):
 
     def _all_of(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
         """What ``result`` and all branches allow."""
-        if not self.is_lenient:
-            return self._all_exactly(result, branches, pointer)
-        made = self.attempt(partial(self._all_exactly, branches=branches, pointer=pointer), result)
-        if made is not None:
-            return made
-        steps = [
-            Step("it", branch[0].pointer, partial(self._each_of, branches=[branch], pointer=pointer))
-            for branch in branches
-            if branch
-        ]
-        return self.as_many_as_possible(result, steps)
+
+        def steps() -> Iterator[Step]:
+            for branch in branches:
+                if branch:
+                    yield Step("it", branch[0].pointer, partial(self._each_of, branches=[branch], pointer=pointer))
+
+        return self.as_many_as_possible(result, partial(self._all_exactly, branches=branches, pointer=pointer), steps)
 
     def _all_exactly(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
         if len(branches) < switching.FEWEST or self.tracking:
@@ -347,7 +336,7 @@ class Normalizer(Attempts):
             parts.append(algebra.complement(value_nodes(assertions.const, location, "const"), pointer, self))
         if assertions.enum is not None:
             parts.append(algebra.complement(value_nodes(assertions.enum, location, "enum"), pointer, self))
-        base = self._typed(assertions, location, False)
+        base = typed_nodes(assertions, location, False, self._names)
         if assertions.is_loose or (assertions.property_names is not None and self.is_loose):
             # Any value may be invalid.
             return ANY
@@ -519,20 +508,16 @@ class Normalizer(Attempts):
         return algebra.merge([holds, fails], "if", pointer)
 
     def _depend_on_all(self, result: Normal, dependencies: tuple[Dependency, ...], location: Location) -> Normal:
-        if not self.is_lenient:
-            return self._depend_exactly(result, dependencies, location)
-        made = self.attempt(partial(self._depend_exactly, dependencies=dependencies, location=location), result)
-        if made is not None:
-            return made
-        steps = [
-            Step(
-                f"what depends on property {name!r}",
-                location.pointer,
-                partial(self._depend, name=name, consequence=consequence, location=location),
-            )
-            for name, consequence in dependencies
-        ]
-        return self.as_many_as_possible(result, steps)
+        """What ``result`` and all dependencies allow."""
+
+        def steps() -> Iterator[Step]:
+            for name, consequence in dependencies:
+                step = partial(self._depend, name=name, consequence=consequence, location=location)
+                yield Step(f"what depends on property {name!r}", location.pointer, step)
+
+        return self.as_many_as_possible(
+            result, partial(self._depend_exactly, dependencies=dependencies, location=location), steps
+        )
 
     def _depend_exactly(self, result: Normal, dependencies: tuple[Dependency, ...], location: Location) -> Normal:
         others = list(dependencies)

@@ -101,8 +101,7 @@ def _object(assertions: Assertions, location: Location, tracking: bool, names_of
         wrong = without(names_of(assertions.property_names))
         where = f"{pointer}/propertyNames"
         if not is_regular(wrong):
-            location.resource.document.refuse(f"names that are {without(wrong)} are not supported", where)
-            assertions.is_loose = True
+            location.resource.document.leave_out(f"names that are {without(wrong)} are not supported", where)
         elif wrong != NO_TEXTS:
             rule = n.KeyRule(wrong, Never(where, "propertyNames excludes this name").handle)
             properties = {name: bound_by_rules(value, (rule,), name) for name, value in properties.items()}

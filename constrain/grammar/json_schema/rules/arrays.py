@@ -12,7 +12,6 @@ from constrain.errors import LimitError
 from constrain.grammar.ir import Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
-from constrain.grammar.json_schema.lexical.texts import is_regular
 from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.counted_items import NextItems, kinds_of_items
 from constrain.grammar.json_schema.normal.few_values import FewValues, members_of
@@ -294,7 +293,7 @@ def _first_unsupported(context: Context, node: n.ArrayNode) -> tuple[str, str] |
         for one in context.normal(handle).nodes:
             found: list[Handle] = []
             if isinstance(one, n.StringNode):
-                irregular = next((term for term in one.terms if not is_regular(term.text)), None)
+                irregular = n.irregular_term(one)
                 if irregular is not None:
                     return str(irregular.text), irregular.pointer
             if isinstance(one, n.NumberNode) and not is_regular_number(one):

@@ -326,7 +326,7 @@ class RuleWriter:
             is_alone = len(node.terms) == 1 and node.low is None and node.high is None
             # What is excluded is an assertion about the string, too.
             is_alone = is_alone and not any(map(may_be_in_name, spelling.excludes))
-            irregular = next((term for term in node.terms if not is_regular(term.text)), None)
+            irregular = n.irregular_term(node)
             if irregular is not None:
                 where = irregular.pointer
                 if is_alone and isinstance(irregular.text, Format):
