@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _KINDS = ("schema", "regex", "lark", "llguidance", "gbnf", "ebnf", "choices", "structural-tag", "tools")
 # What these take is the grammar itself, and no file.
 _IN_PLACE = ("regex", "choices")
+# These hold schemas, too.
+_HOLD_SCHEMAS = ("structural-tag", "tools")
 _LEXINGS = ("any", "longest", "longest-basic")
 _WARNINGS_SHOWN = 5
 # No grammar or text is so long by intention; a device or a pipe may have no end.
@@ -189,8 +191,11 @@ def chosen_grammar() -> tuple[str, str]:
         wanted = ", ".join(f"--{name}" for name in _KINDS)
         got = " and ".join(f"--{name}" for name in chosen) or "none"
         raise click.UsageError(f"exactly one of {wanted} is needed, but there is {got}")
-    if _schema_options() and chosen[0] != "schema":
-        raise click.UsageError(f"{_as_options(_schema_options())} needs --schema: it says how JSON is written")
+    about_json = _schema_options()
+    if chosen[0] in _HOLD_SCHEMAS:
+        about_json.pop("lenient", None)
+    if about_json and chosen[0] != "schema":
+        raise click.UsageError(f"{_as_options(about_json)} needs --schema: it says how JSON is written")
     white_space = [name for name in _WHITE_SPACE if _schema_options().get(name, "flexible") != "flexible"]
     if len(white_space) > 1:
         raise click.UsageError(f"{_as_options(white_space)} exclude each other: each says all about white space")
@@ -270,9 +275,9 @@ class GrammarSource:
             if self.kind == "ebnf":
                 return Grammar.from_ebnf(self.text)
             if self.kind == "structural-tag":
-                return Grammar.from_structural_tag(self.text)
+                return Grammar.from_structural_tag(self.text, **_schema_options())
             if self.kind == "tools":
-                return _turn(self.text, _given(_GIVEN_TURN))
+                return _turn(self.text, _given(_GIVEN_TURN), **_schema_options())
             return Grammar.from_lark(
                 self.text,
                 base_path=None if self.value == "-" else Path(self.value).parent,
@@ -280,7 +285,7 @@ class GrammarSource:
             )
 
 
-def _turn(text: str, turn: dict[str, Any]) -> Grammar:
+def _turn(text: str, turn: dict[str, Any], *, lenient: bool = False) -> Grammar:
     """The grammar of ``--tools`` with its options."""
     from constrain import Grammar
 
@@ -292,6 +297,7 @@ def _turn(text: str, turn: dict[str, Any]) -> Grammar:
         parallel="one_call" not in turn,
         reasoning="no_reasoning" not in turn if tokens is None else tokens,
         reasoning_begun=True if "reasoning_begun" in turn else None,
+        lenient=lenient,
     )
     if tokens is None:
         return grammar

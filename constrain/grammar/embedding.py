@@ -30,10 +30,14 @@ class EmbeddingBuilder(GrammarBuilder):
         The formats that schemas among the parts name.
     has_schemas : bool
         Whether there are any.
+    is_lenient : bool, optional
+        Whether what is not supported in a schema is left out, with a warning; None: as the schema itself says, and no
+        option could say so.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_lenient: bool | None = None) -> None:
         super().__init__()
+        self.is_lenient = is_lenient
         self.unfolded: dict[Symbol, Template] = {}
         self.makes_lexemes = False
         self.formats: set[str] = set()

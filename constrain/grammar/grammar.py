@@ -99,12 +99,6 @@ def _is_small(schema: object) -> bool:
     return True
 
 
-def _structural_tag_key(tag: object) -> Hashable:
-    """The text of a structural tag, if it is small and its own whole story."""
-    text = tag if isinstance(tag, (str, bytes)) else _json_of(tag)
-    return None if text is None else ("structural_tag", text)
-
-
 def _json_of(value: object) -> str | None:
     """The JSON text of plain data, if it is small; None also for what holds a model, a class or a function."""
     if not _is_small(value):
@@ -478,7 +472,9 @@ class Grammar:
             return cls(from_gbnf(text, start=start), ("gbnf", text, start))
 
     @classmethod
-    def from_structural_tag(cls, tag: Any, *, time_limit: float | Deadline | None = None) -> Grammar:
+    def from_structural_tag(
+        cls, tag: Any, *, lenient: bool = False, time_limit: float | Deadline | None = None
+    ) -> Grammar:
         """Texts that a structural tag describes: free text, tags, schemas and patterns, in XGrammar's JSON notation.
 
         Parameters
@@ -486,6 +482,9 @@ class Grammar:
         tag : dict, str, bytes or pydantic model
             ``{"type": "structural_tag", "format": ...}``, its JSON text, XGrammar's own model, a format alone, or the
             older form with ``structures`` and ``triggers``.
+        lenient : bool
+            Whether what is not supported in a schema is left out, with a warning, as
+            :meth:`~constrain.Grammar.from_json_schema` does.
         time_limit : float or Deadline, optional
             The seconds that reading may take.
 
@@ -499,7 +498,9 @@ class Grammar:
         from constrain.grammar.structural_tags.front_end import from_structural_tag
 
         with _reading(time_limit):
-            return cls(from_structural_tag(tag), _structural_tag_key(tag))
+            ir = from_structural_tag(tag, lenient=lenient)
+            text = tag if isinstance(tag, (str, bytes)) else _json_of(tag)
+            return cls(ir, None if text is None else ("structural_tag", text, lenient))
 
     @classmethod
     def from_ebnf(cls, text: str, *, start: str = "root", time_limit: float | Deadline | None = None) -> Grammar:
@@ -530,6 +531,7 @@ class Grammar:
         reasoning_begun: bool | None = None,
         property_order: PropertyOrder = "schema",
         closed: bool = True,
+        lenient: bool = False,
         special_tokens: Iterable[str] = (),
         time_limit: float | Deadline | None = None,
     ) -> Grammar:
@@ -560,6 +562,9 @@ class Grammar:
             The arguments come in the order of the schema, or in every order.
         closed : bool
             Whether objects whose schema names members have no others, where it does not say.
+        lenient : bool
+            Whether what is not supported in the schema of a tool is left out, with a warning, as
+            :meth:`~constrain.Grammar.from_json_schema` does.
         special_tokens : iterable of str
             Marks of the style that are special tokens of the model (``<|python_tag|>``), by their names: they stand
             for themselves then, and their characters are text.  By default all marks are text.
@@ -593,6 +598,7 @@ class Grammar:
                 reasoning_begun=reasoning_begun,
                 property_order=property_order,
                 closed=closed,
+                lenient=lenient,
                 special_tokens=special_tokens,
                 allowed=allowed,
             )
@@ -607,6 +613,7 @@ class Grammar:
                 reasoning_begun,
                 property_order,
                 closed,
+                lenient,
                 special_tokens,
                 allowed,
             )

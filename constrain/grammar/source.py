@@ -29,12 +29,12 @@ def _schema(schema: Any, *options: Any, time_limit: Any) -> Grammar:
     return Grammar.from_json_schema(schema, time_limit=time_limit, **named)
 
 
-def _structural_tag(tag: Any, *, time_limit: Any) -> Grammar:
-    return Grammar.from_structural_tag(tag, time_limit=time_limit)
+def _structural_tag(tag: Any, lenient: Any, *, time_limit: Any) -> Grammar:
+    return Grammar.from_structural_tag(tag, lenient=lenient, time_limit=time_limit)
 
 
 def _tools(tools: Any, *options: Any, time_limit: Any) -> Grammar:
-    names = "style tool_choice parallel reasoning reasoning_begun property_order closed special_tokens allowed"
+    names = "style tool_choice parallel reasoning reasoning_begun property_order closed lenient special_tokens allowed"
     named = dict(zip(names.split(), options, strict=True))
     allowed = named.pop("allowed")
     if allowed is not None:

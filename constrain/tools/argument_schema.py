@@ -175,7 +175,8 @@ class ArgumentSchema:
         if self._schema is None:
             return ()
         schema, conventions = take_conventions(self._schema)
-        options = Options(is_lenient=conventions.is_lenient, coerces_one_of=conventions.coerces_one_of)
+        # What a grammar may leave out says nothing here either.
+        options = Options(is_lenient=True, coerces_one_of=conventions.coerces_one_of)
         document = Document(schema, options, keeps_scope, lambda document: References(document, None))
         self._normalizer = Normalizer(MAX_WORK, document)
         return self._normalizer.normal(document.references.follow(document.root)).nodes

@@ -252,3 +252,25 @@ def test_colours_for_a_terminal_only(run, monkeypatch):
     assert "\x1b[32mvalid\x1b[0m" in run("check", "--choices", "a", "--text", "a")[1]
     monkeypatch.undo()
     assert run("check", "--choices", "a", "--text", "a")[1] == "--text: valid\n"
+
+
+@pytest.mark.parametrize("kind", ["tools", "structural-tag"])
+def test_what_is_not_supported_in_schemas_within(run, tmp_path, kind):
+    schema = {"properties": {"a": {"type": "string", "pattern": r"^(.)\1$"}}}
+    file = tmp_path / "grammar.json"
+    if kind == "tools":
+        file.write_text(json.dumps([{"name": "f", "parameters": schema}]))
+        options = ("--tools", file, "--style", "llama4_pythonic")
+    else:
+        file.write_text(json.dumps({"type": "json_schema", "json_schema": schema}))
+        options = ("--structural-tag", file)
+    text = '[f(a="xy")]' if kind == "tools" else '{"a": "xy"}'
+    status, _, err = run("check", *options, "--text", text)
+    assert status == 1
+    assert "pattern '^(.)\\\\1$'" in err
+    status, out, err = run("check", *options, "--lenient", "--text", text)
+    assert (status, out) == (0, "--text: valid\n")
+    assert "it is not enforced" in err
+    status, _, err = run("check", *options, "--lenient", "--indent", "2", "--text", text)
+    assert status == 2
+    assert "--indent needs --schema" in err

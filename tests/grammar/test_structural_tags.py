@@ -706,6 +706,19 @@ def test_leniency_does_not_help_where_members_cannot_be_written(style: str, sche
         compiled({"type": "json_schema", "json_schema": lenient, "style": style})
 
 
+def test_what_a_schema_of_a_tag_asks_for_that_is_not_supported() -> None:
+    tag = {"type": "json_schema", "json_schema": {"type": "string", "pattern": r"^(.)\1$"}}
+    with pytest.raises(
+        SchemaError, match=r'; lenient, or "x-guidance": \{"lenient": true\} in the schema, leaves it out'
+    ):
+        constrain.Grammar.from_structural_tag(tag)
+    grammar = constrain.Grammar.from_structural_tag(tag, lenient=True)
+    assert [warning.rpartition(": ")[2] for warning in grammar.warnings] == ["it is not enforced"]
+    assert fits(constrain.GrammarCompiler(BYTES).compile(grammar), '"ab"')
+    with pytest.raises(constrain.ConstrainError, match="lenient must be a boolean, not 1"):
+        constrain.Grammar.from_structural_tag(tag, lenient=1)  # type: ignore[arg-type]
+
+
 def test_white_space_around_names() -> None:
     strings = {"type": "object", "additionalProperties": {"type": "string"}}
     grammar = compiled({"type": "json_schema", "json_schema": strings, "style": "cohere_xml"})

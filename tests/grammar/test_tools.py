@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -701,6 +702,37 @@ def test_what_a_message_says_to_do_about_a_tool() -> None:
     assert grammar.warnings == ("at #/1/parameters/required: required names something twice: it is not enforced",)
 
 
+@pytest.mark.parametrize("style", ["hermes", "qwen3_coder", "llama4_pythonic"])
+def test_what_a_tool_asks_for_that_is_not_supported(style: str) -> None:
+    """One argument that cannot be told apart does not take a whole list of tools away."""
+    text = {"type": "string", "pattern": r"^(.)\1$"}
+    tools = [WEATHER, {"name": "f", "parameters": {"properties": {"n": {"type": "integer"}, "a": text}}}]
+    with pytest.raises(SchemaError, match=r"^at #/1/parameters/properties/a/pattern: .*; lenient, or "):
+        constrain.Grammar.from_tools(tools, style=style)
+    grammar = constrain.Grammar.from_tools(tools, style=style, lenient=True)
+    compiled = constrain.GrammarCompiler(BYTES).compile(grammar)
+    assert [warning.rpartition(": ")[2] for warning in grammar.warnings] == ["it is not enforced"]
+    assert grammar.warnings[0].startswith("at #/1/parameters/properties/a/pattern: ")
+    written: dict[str, Callable[[object, str], str]] = {
+        "hermes": lambda n, a: (
+            f'<tool_call>\n{{"name": "f", "arguments": {json.dumps({"n": n, "a": a})}}}\n</tool_call>'
+        ),
+        "qwen3_coder": lambda n, a: (
+            f"<tool_call>\n<function=f>\n<parameter=n>\n{n}\n</parameter>\n"
+            f"<parameter=a>\n{a}\n</parameter>\n</function>\n</tool_call>"
+        ),
+        "llama4_pythonic": lambda n, a: f'[f(n={n}, a="{a}")]',
+    }
+    assert fits(compiled, written[style](1, "ab"))
+    assert not fits(compiled, written[style]("x", "ab"))
+    turn = parse(written[style](1, "12"), style, tools=tools)
+    assert turn.calls[0].arguments == {"n": 1, "a": "12"}
+    # Its bytes hold what it was made of.
+    kept = constrain.CompiledGrammar.from_bytes(compiled.to_bytes(), BYTES)
+    assert fits(kept, written[style](1, "ab"))
+    assert not fits(kept, written[style]("x", "ab"))
+
+
 def test_warnings_say_which_tool_they_are_about() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "format": "int32", "optional": True}}}
     tools = [{"name": "f", "inputSchema": schema}, {"function": {"name": "g", "parameters": schema}}]
@@ -832,12 +864,11 @@ def test_a_method_is_given_with_its_object() -> None:
             "(at #/1/parameters/required), can never be valid: type string (at #/1/parameters/properties/a/enum) "
             "contradicts type array (at #/1/parameters/properties/a/type)",
         ),
-        # There is no option `lenient` here.
         (
             [{"name": "f", "parameters": {"type": "object", "required": ["a", "a"]}}],
             {},
             "at #/0/parameters/required: required names something twice; "
-            '"x-guidance": {"lenient": true} in the schema leaves it out, with a warning',
+            'lenient, or "x-guidance": {"lenient": true} in the schema, leaves it out, with a warning',
         ),
         (
             [WEATHER],

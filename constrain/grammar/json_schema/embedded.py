@@ -19,7 +19,7 @@ from constrain.grammar.json_schema.normal.metaschema import check_document
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 
 _WAY_OUT = '"x-guidance": {"lenient": true} in the schema'
-"""What makes up for an option that the whole does not have."""
+"""What leaves out parts of a schema that are not supported, also where the whole has no option for it."""
 
 _POINTER = re.compile(r"(^at |\((?:at|by) )#(?=[/):])")
 """What a message has before a pointer into the schema, and the beginning of that."""
@@ -56,10 +56,10 @@ def write_embedded(
     if conventions is not NO_CONVENTIONS:
         layout = _layout_of(conventions, layout)
     options = Options(
-        is_lenient=conventions.is_lenient,
+        is_lenient=conventions.is_lenient or whole.is_lenient is True,
         coerces_one_of=conventions.coerces_one_of,
         unwritable=layout.notation.spelling.unwritable,
-        way_out=_WAY_OUT,
+        way_out=_WAY_OUT if whole.is_lenient is None else f"lenient, or {_WAY_OUT},",
     )
 
     def read(keeps_scope: bool) -> Symbol:

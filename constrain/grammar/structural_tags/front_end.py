@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from constrain.collection import paused_collection
-from constrain.errors import SchemaError
+from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.lark.rules import write_lark
 from constrain.grammar.structural_tags.reader import read_structural_tag
 from constrain.grammar.structural_tags.writer import grammar_of
 
 
-def from_structural_tag(tag: Any) -> GrammarIR:
+def from_structural_tag(tag: Any, *, lenient: bool = False) -> GrammarIR:
     """The grammar of the texts that a structural tag describes.
 
     Parameters
@@ -21,6 +21,8 @@ def from_structural_tag(tag: Any) -> GrammarIR:
         As for XGrammar 0.2.9, ``{"type": "structural_tag", "format": ...}``; a format alone; or the older form with
         ``structures`` and ``triggers``.  Objects of a schema that name their members have no others, unless the schema
         says so, which is XGrammar's convention.
+    lenient : bool
+        Whether what is not supported in a schema is left out, with a warning.
 
     Raises
     ------
@@ -29,8 +31,10 @@ def from_structural_tag(tag: Any) -> GrammarIR:
     LimitError
         If a schema is too large for one of the limits that the message names.
     """
+    if not isinstance(lenient, bool):
+        raise ConstrainError(f"lenient must be a boolean, not {lenient!r}")
     try:
         with paused_collection():
-            return grammar_of(read_structural_tag(tag), write_lark)
+            return grammar_of(read_structural_tag(tag), write_lark, is_lenient=lenient)
     except RecursionError:
         raise SchemaError("the structural tag is nested too deeply") from None

@@ -52,9 +52,12 @@ MAX_REPEAT = 1_000_000
 """The greatest bound of ``repeat``."""
 
 
-def grammar_of(format: f.Format, write_lark: WriteLark | None = None) -> GrammarIR:
-    """The grammar of the texts of a format."""
-    builder = EmbeddingBuilder()
+def grammar_of(format: f.Format, write_lark: WriteLark | None = None, *, is_lenient: bool = False) -> GrammarIR:
+    """The grammar of the texts of a format.
+
+    ``is_lenient``: what is not supported in its schemas is left out, with a warning.
+    """
+    builder = EmbeddingBuilder(is_lenient)
     start = Writer(builder, write_lark).write(format)
     return builder.finish_whole(start, stock_for(builder.formats), describe=describe_part)
 

@@ -38,13 +38,14 @@ def from_tools(
     reasoning_begun: bool | None = None,
     property_order: PropertyOrder = "schema",
     closed: bool = True,
+    lenient: bool = False,
     special_tokens: Iterable[str] = (),
     allowed: tuple[str, ...] | None = None,
 ) -> GrammarIR:
     """The grammar of a turn in which a model may call tools; see :meth:`constrain.Grammar.from_tools`."""
     chosen = style_named(style, reasoning_begun)
     check_choice("property_order", get_args(PropertyOrder), property_order)
-    for name, value in (("parallel", parallel), ("closed", closed)):
+    for name, value in (("parallel", parallel), ("closed", closed), ("lenient", lenient)):
         if not isinstance(value, bool):
             raise ConstrainError(f"{name} must be a boolean, not {value!r}")
     if not isinstance(reasoning, int) or (reasoning is not True and reasoning < 0):
@@ -62,7 +63,7 @@ def from_tools(
                 raise ConstrainError(f"reasoning={reasoning}: a number of tokens does not go with special_tokens")
             if names:
                 turn = SpecialMarks(names).rewrite(turn)
-            ir = grammar_of(turn)
+            ir = grammar_of(turn, is_lenient=lenient)
             return ir if region is None else replace(ir, first_region=region)
     except RecursionError:
         raise SchemaError("the schema of a tool is nested too deeply") from None
