@@ -6,6 +6,7 @@ from typing import Any
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.extras import how_to_install
+from constrain.grammar.json_schema.document.drafts import PYDANTIC_URI
 
 
 def schema_of(model: Any) -> dict[str, Any]:
@@ -13,7 +14,7 @@ def schema_of(model: Any) -> dict[str, Any]:
 
     ``model`` is a ``BaseModel`` class, a dataclass, a ``TypedDict``, a ``pydantic.TypeAdapter`` or any other type that
     ``TypeAdapter`` takes (``list[int]``, ``Literal["a", "b"]``, ...), or a function, whose arguments are then
-    described.  Validators written in Python are not part of the schema.
+    described.  Of validators in Python the schema holds the names, which become warnings.
 
     Raises ConstrainError if pydantic is not installed, and GrammarError if it has no schema for the type.
     """
@@ -35,11 +36,12 @@ def schema_of(model: Any) -> dict[str, Any]:
     if model is pydantic.BaseModel:
         raise GrammarError("pydantic has no JSON Schema for BaseModel itself: give a class with fields")
     try:
-        if isinstance(model, pydantic.TypeAdapter):
-            return model.json_schema(schema_generator=ValidatorJsonSchema)
         if isinstance(model, type) and issubclass(model, pydantic.BaseModel):
-            return model.model_json_schema(schema_generator=ValidatorJsonSchema)
-        return pydantic.TypeAdapter(model).json_schema(schema_generator=ValidatorJsonSchema)
+            schema = model.model_json_schema(schema_generator=ValidatorJsonSchema)
+        else:
+            adapter = model if isinstance(model, pydantic.TypeAdapter) else pydantic.TypeAdapter(model)
+            schema = adapter.json_schema(schema_generator=ValidatorJsonSchema)
+        return {"$schema": PYDANTIC_URI, **schema}
     except SchemaError as error:
         # Of an argument that pydantic's validators cannot have: Field(ge=1e30) of an int.
         reason, name = " ".join(str(error).split()), " ".join(repr(model).split())

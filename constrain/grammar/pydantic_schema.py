@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Hashable, Iterable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pydantic import ByteSize
@@ -58,6 +59,17 @@ _UNENFORCED = ("ge", "gt", "le", "lt", "now_op")
 """Assertions about times for which there is no keyword: ``Grammar.warnings`` says that they have no effect."""
 
 
+_FUNCTIONS = ("function-before", "function-after", "function-wrap", "function-plain")
+
+_LIKE_OWN_CODE = {
+    "apply_known_metadata.<locals>.val_func": "a predicate, which is Python code,",
+    "PathType.validate_new": "whether a path is new",
+    "PathType.validate_socket": "whether a socket is there",
+    "import_string": "whether something can be imported",
+}
+"""Those of pydantic's own functions of which nothing else in the schema says what they look at, in words."""
+
+
 class ValidatorJsonSchema(GenerateJsonSchema):
     """Pydantic's generator of JSON Schemas, with what its validators ask for beyond what it writes."""
 
@@ -66,6 +78,9 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         written = super().generate_inner(schema)
         if schema["type"] == "function-after":
             written = _with_later_bounds(written, schema)
+        if schema["type"] in _FUNCTIONS:
+            name = _own_code(schema["function"]["function"])
+            written = {**written, "python_validator": name} if name else written
         if written.get("format") == "regex":
             # The format is that of ECMA-262.
             return {**written, "python_regex": True}
@@ -443,6 +458,16 @@ def _of_doubles(written: _Schema) -> _Schema:
         if word in written:
             written = _both(written, {other: math.nextafter(written.pop(word), end)})
     return _both(written, _exact_multiples(written["multipleOf"])) if "multipleOf" in written else written
+
+
+def _own_code(function: Any) -> str:
+    """What a validator that is a function is called in a message; empty for those that the schema makes up for."""
+    while isinstance(function, partial):
+        function = function.func
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    if (getattr(function, "__module__", None) or "").partition(".")[0] == "pydantic":
+        return _LIKE_OWN_CODE.get(name, "")
+    return f"the validator {name}, which is Python code,"
 
 
 def _unenforced(schema: Any) -> _Schema:

@@ -9,14 +9,18 @@ import fractions
 import inspect
 import ipaddress
 import json
+import pathlib
 import random
 import re
 import uuid
 from collections.abc import Hashable
+from functools import partial
 from typing import Annotated, Any, Literal, Union
 
+import annotated_types
 import pydantic
 import pytest
+from byte_tokens import fits
 from masks import mask_of
 from typing_extensions import Required, TypedDict, Unpack
 
@@ -454,3 +458,72 @@ def test_an_argument_within_another_is_refused() -> None:
 def test_no_date_within_its_bounds() -> None:
     with pytest.raises(GrammarError, match="no date lies within its bounds"):
         constrain.Grammar.from_pydantic(Annotated[datetime.date, pydantic.Field(gt=datetime.date.max)])
+
+
+class Dated(pydantic.BaseModel):
+    kind: Literal["dated"]
+    year: int = 0
+
+    @pydantic.model_validator(mode="after")
+    def _in_order(self) -> Dated:
+        return self
+
+
+class Named(pydantic.BaseModel):
+    kind: Literal["named"]
+    inner: Annotated[Dated | Named, pydantic.Field(discriminator="kind")]
+
+    @pydantic.field_validator("inner")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        return value
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _whole(cls, value: Any) -> Any:
+        return value
+
+
+def test_warnings_name_validators_in_python() -> None:
+    grammar = constrain.Grammar.from_pydantic(Named)
+    named = {
+        name
+        for warning in grammar.warnings
+        for name in re.findall(r"python_validator: the validator (.*), which is Python code, is not enforced$", warning)
+    }
+    assert named == {"Dated._in_order", "Named._known", "Named._whole"}
+    # Models are told apart as without validators.
+    compiled = COMPILER.compile(grammar)
+    assert fits(compiled, '{"kind": "named", "inner": {"kind": "dated", "year": 1}}')
+    assert not fits(compiled, '{"kind": "dated", "year": 1}')
+    assert not fits(compiled, '{"kind": "named", "inner": {"kind": "dated", "year": []}}')
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Annotated[int, pydantic.AfterValidator(abs)], "the validator abs, which is Python code,"),
+        (Annotated[int, pydantic.BeforeValidator(int)], "the validator int, which is Python code,"),
+        (Annotated[int, pydantic.PlainValidator(partial(partial(int), base=8))], "the validator int, which is"),
+        (Annotated[str, annotated_types.Predicate(str.isupper)], "a predicate, which is Python code,"),
+        (pydantic.NewPath, "whether a path is new"),
+        (pydantic.ImportString, "whether something can be imported"),
+    ],
+)
+def test_functions_that_look_at_a_value(given: Any, said: str) -> None:
+    (warning,) = constrain.Grammar.from_pydantic(given).warnings
+    assert warning.startswith(f"at #/python_validator: {said}")
+
+
+def test_functions_of_pydantic_that_the_schema_makes_up_for() -> None:
+    for given in (pathlib.Path, pydantic.HttpUrl, pydantic.IPvAnyAddress, pydantic.ByteSize, pydantic.Base64Bytes):
+        assert constrain.Grammar.from_pydantic(given).warnings == ()
+    bounded = Annotated[int | float, pydantic.Field(gt=1)]
+    assert constrain.Grammar.from_pydantic(bounded).warnings == ()
+
+
+def test_tools_that_are_models_say_what_is_not_enforced() -> None:
+    (warning,) = constrain.Grammar.from_tools([Dated], style="qwen3").warnings
+    assert warning == (
+        "at #/0/parameters/python_validator: the validator Dated._in_order, which is Python code, is not enforced"
+    )

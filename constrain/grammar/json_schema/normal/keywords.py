@@ -339,7 +339,7 @@ def _unknown(assertions: Assertions, value: Any, location: Location, keyword: st
     elif keyword == "schema" and isinstance(value, dict):
         reason = "unknown keyword 'schema' has no effect; if that is the schema, give it alone"
     elif keyword in location.resource.dialect.unenforced:
-        reason = f"{location.resource.dialect.unenforced[keyword]} is not enforced"
+        reason = f"{location.resource.dialect.unenforced[keyword].format(value)} is not enforced"
     elif keyword in ALL_WORDS:
         reason = f"{location.resource.dialect.name} has no keyword {keyword!r}: it has no effect"
     else:
