@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import inspect
 import json
 import math
 import re
@@ -246,6 +247,30 @@ class ValidatorJsonSchema(GenerateJsonSchema):
             return written if names == {} else {**written, "propertyNames": names}
         return written
 
+    def union_schema(self, schema: Any) -> _Schema:
+        """At least one alternative that can be read from JSON."""
+        written = super().union_schema(schema)
+        if written.get("anyOf") == []:
+            raise PydanticInvalidForJsonSchema("no alternative of a union is read from JSON")
+        return written
+
+    def nullable_schema(self, schema: Any) -> _Schema:
+        """``null`` alone where nothing else is read from JSON, as unions leave out such alternatives."""
+        try:
+            return super().nullable_schema(schema)
+        except PydanticInvalidForJsonSchema as error:
+            self.emit_warning("skipped-choice", error.message)
+            return {"type": "null"}
+
+    def model_schema(self, schema: Any) -> _Schema:
+        """A class that has objects, as its own ``__init__`` makes them where it has one."""
+        if inspect.isabstract(schema["cls"]):
+            raise PydanticInvalidForJsonSchema(f"{schema['cls'].__name__} is abstract: nothing is read as one")
+        written = super().model_schema(schema)
+        if schema.get("custom_init"):
+            written["python_validator"] = f"{schema['cls'].__init__.__qualname__}, which is Python code,"
+        return written
+
     def tagged_union_schema(self, schema: Any) -> _Schema:
         """The tag decides which type it is, so that it is required also where the type has a default for it."""
         written = super().tagged_union_schema(schema)
@@ -366,6 +391,8 @@ def _both(first: _Schema, second: _Schema) -> _Schema:
 
 def _read_from_json(written: _Schema, schema: Any) -> _Schema:
     """An enumeration with those of its values that its validator takes."""
+    if schema.get("members") == []:
+        raise PydanticInvalidForJsonSchema(f"{schema['cls'].__name__} has no members")
     values = [written["const"]] if "const" in written else written["enum"]
     read = list(filter(_reads(schema), values))
     if not read:

@@ -13,6 +13,7 @@ import pathlib
 import random
 import re
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from functools import partial
 from typing import Annotated, Any, Literal, Union
@@ -48,6 +49,18 @@ class Cat(pydantic.BaseModel, extra="forbid"):
 class Dog(pydantic.BaseModel, extra="forbid"):
     name: str
     kind: Literal["dog"]
+
+
+class Shape(pydantic.BaseModel, ABC):
+    @abstractmethod
+    def area(self) -> float: ...
+
+
+class Square(Shape):
+    side: int
+
+    def area(self) -> float:
+        return self.side**2
 
 
 class Owner(pydantic.BaseModel, extra="forbid"):
@@ -305,6 +318,9 @@ def test_integers_of_decimals_are_read_as_they_are_and_others_as_doubles(given: 
             Annotated[decimal.Decimal, pydantic.Field(gt=0.1, lt=decimal.Decimal("0.1000000000000000000001"))],
             "no number",
         ),
+        (enum.Enum, "Enum has no members"),
+        (type[int] | type[str], "no alternative of a union is read from JSON"),
+        (Shape, "Shape is abstract: nothing is read as one"),
         (Literal[b"b"], "none of its values is read from JSON: 'b'"),
         (type[int], "IsSubclassSchema"),
         (Annotated[str, pydantic.Field(pattern="[a-z&&[^x]]")], "'&&' in one"),
@@ -515,6 +531,17 @@ def test_functions_that_look_at_a_value(given: Any, said: str) -> None:
     assert warning.startswith(f"at #/python_validator: {said}")
 
 
+def test_an_init_of_its_own() -> None:
+    class Made(pydantic.BaseModel):
+        a: int
+
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given)
+
+    (warning,) = constrain.Grammar.from_pydantic(Made).warnings
+    assert warning.endswith("Made.__init__, which is Python code, is not enforced")
+
+
 def test_functions_of_pydantic_that_the_schema_makes_up_for() -> None:
     for given in (pathlib.Path, pydantic.HttpUrl, pydantic.IPvAnyAddress, pydantic.ByteSize, pydantic.Base64Bytes):
         assert constrain.Grammar.from_pydantic(given).warnings == ()
@@ -527,3 +554,13 @@ def test_tools_that_are_models_say_what_is_not_enforced() -> None:
     assert warning == (
         "at #/0/parameters/python_validator: the validator Dated._in_order, which is Python code, is not enforced"
     )
+
+
+def test_alternatives_that_nothing_is_read_as_are_left_out() -> None:
+    compiled = compiled_for(list[Shape | Square | enum.Enum | type[int]])
+    assert fits(compiled, '[{"side": 2}]')
+    assert not fits(compiled, "[{}]")
+    compiled = compiled_for(list[Shape | None])
+    assert fits(compiled, "[null]")
+    assert not fits(compiled, "[{}]")
+    assert fits(compiled_for(list[type[int] | type[str] | None]), "[null]")
