@@ -43,7 +43,7 @@ from constrain.cli.sections import SectionCommand, SectionOption, option
 from constrain.cli.status import Exit, Stop
 from constrain.cli.tokenizer_options import DEMO
 from constrain.errors import ConstrainError
-from constrain.sampling.options import MOST_BEAMS, check_options
+from constrain.sampling.options import MOST_BEAMS, check_length_penalty, check_options
 
 if TYPE_CHECKING:
     from constrain import CompiledGrammar, Grammar
@@ -206,6 +206,7 @@ def generate(
     try:
         check_sampling(said, settings)
         check_options(seed=seed, **sampling)
+        check_length_penalty(settings["length_penalty"])
         options = BackendOptions(**{name: settings[name] for name in memory}, **_kv_size(settings["max_kv_size"]))
         chosen = choose_backend(model, backend) if model is None or backend != "auto" else backend
     except ConstrainError as error:

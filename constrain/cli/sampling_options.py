@@ -78,6 +78,9 @@ _NEEDS = {
 }
 """Options that say how another one does what it does."""
 
+_PENALTIES = {"repetition_penalty": 1, "frequency_penalty": 0, "presence_penalty": 0}
+"""What looks at the last tokens, and where each is off."""
+
 _CUTS = ("top_n_sigma", "top_k", "typical", "top_p", "min_p", "xtc")
 """Steps that mirostat takes the place of, as in llama.cpp."""
 
@@ -96,10 +99,17 @@ def check_sampling(said: Collection[str], given: Mapping[str, Any]) -> None:
         step, other = _STEP_OF[name], _NEEDS.get(name)
         if other is not None and not given[other]:
             raise ConstrainError(f"{_flag(name)} needs {_flag(other)}")
+        if name == "repetition_window" and not _penalises(given) and (steps is None or step in steps):
+            raise ConstrainError(f"{_flag(name)} needs a penalty: {', '.join(map(_flag, _PENALTIES))}")
         if steps is not None and step not in steps:
             raise ConstrainError(f"{_flag(name)}: --samplers leaves {step} out")
         if given["mirostat"] and step in _CUTS:
             raise ConstrainError(f"{_flag(name)} and --mirostat exclude each other: mirostat does its own cutting")
+
+
+def _penalises(given: Mapping[str, Any]) -> bool:
+    """Whether any penalty is on."""
+    return any(given[name] != off for name, off in _PENALTIES.items())
 
 
 def _listed_steps(samplers: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.arguments import check_integer, check_number
+from constrain.arguments import check_integer
 from constrain.engine.compiled_grammar import CompiledGrammar, check_compiled
 from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allocate_token_bitmask
@@ -24,11 +24,8 @@ from constrain.generation.output import VocabularyDecoder
 from constrain.generation.prompts import context_of
 from constrain.generation.statistics import FinishReason
 from constrain.sampling.arrays import as_floats
-from constrain.sampling.options import MOST_BEAMS
+from constrain.sampling.options import MOST_BEAMS, check_length_penalty
 from constrain.tokenizers.base import Decoder, Tokenizer
-
-# A text of ten million tokens to this power is still a number.
-_HIGHEST_PENALTY = 40
 
 EarlyStopping = bool | Literal["never"]
 
@@ -102,11 +99,7 @@ def beam_search(
         raise ConstrainError(f"beams must be from 1 to {MOST_BEAMS:,}, not {beams}")
     if check_integer("max_tokens", max_tokens) < 1:
         raise ConstrainError(f"max_tokens must be at least 1, not {max_tokens}")
-    check_number("length_penalty", length_penalty)
-    if not -_HIGHEST_PENALTY <= length_penalty <= _HIGHEST_PENALTY:
-        raise ConstrainError(
-            f"length_penalty must be between -{_HIGHEST_PENALTY} and {_HIGHEST_PENALTY}, not {length_penalty}"
-        )
+    check_length_penalty(length_penalty)
     if early_stopping not in (True, False, "never"):
         raise ConstrainError(f'early_stopping must be True, False or "never", not {early_stopping!r}')
     context = context_of(model, tokenizer, prompt)

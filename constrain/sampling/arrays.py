@@ -38,7 +38,9 @@ def _numbers(values: Any, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
         array = np.asarray(values)
         if array.dtype.kind in "cMmOUS":
             raise TypeError(f"its dtype is {array.dtype}")
-        return np.asarray(array, dtype=dtype)
+        # Beyond the range of single precision is infinite: -1.8e308, a usual way to say "never", is -inf.
+        with np.errstate(over="ignore"):
+            return np.asarray(array, dtype=dtype)
     except (TypeError, ValueError, RuntimeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ConstrainError(f"{what} cannot be read as an array of {dtype}: {reason}") from None

@@ -10,6 +10,19 @@ from constrain.errors import ConstrainError
 MOST_BEAMS = 1000
 """Texts in progress of a beam search: a thousand take a quarter of a minute with the smallest of models."""
 
+HIGHEST_LENGTH_PENALTY = 40
+"""A text of ten million tokens to this power is still a number."""
+
+
+def check_length_penalty(length_penalty: float) -> None:
+    """Raise :class:`ConstrainError` if a beam search cannot compare texts by it."""
+    check_number("length_penalty", length_penalty)
+    if not -HIGHEST_LENGTH_PENALTY <= length_penalty <= HIGHEST_LENGTH_PENALTY:
+        raise ConstrainError(
+            f"length_penalty must be between -{HIGHEST_LENGTH_PENALTY} and {HIGHEST_LENGTH_PENALTY}, "
+            f"not {length_penalty}"
+        )
+
 
 def check_options(
     temperature: float,

@@ -308,6 +308,7 @@ class Sampler:
         if temperature is None:
             yield
             return
+        check_number("temperature", temperature)
         if not (math.isfinite(temperature) and temperature >= 0):
             raise ConstrainError(f"temperature must be a number from 0 up, not {temperature}")
         own = self.temperature
@@ -421,14 +422,7 @@ class Sampler:
                 self._no_history = np.zeros(size + 1, dtype=np.int64)
             return _NO_IDS, self._no_history[: size + 1]
         begin = -self.repetition_window if self.repetition_window else 0
-        try:
-            parts = [np.asarray(history[begin:]) for history in histories]
-            whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
-            window = np.ascontiguousarray(whole, dtype=np.int32)
-            if len(whole) and (window.ndim != 1 or not np.array_equal(window, whole)):
-                raise ValueError
-        except (TypeError, ValueError, KeyError, OverflowError):
-            raise ConstrainError("a history must be a sequence of token ids") from None
+        window, parts = token_ids_of(histories, begin)
         starts = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum([len(part) for part in parts], out=starts[1:])
         return window if window.flags.writeable else window.copy(), starts
@@ -461,6 +455,22 @@ class Sampler:
         self._ids = np.empty(size, dtype=np.int32)
         self._kept_ids = np.empty(size, dtype=np.int32)
         self._kept_weights = np.empty(size, dtype=np.float64)
+
+
+def token_ids_of(histories: Iterable[Sequence[int]], begin: int = 0) -> tuple[NDArray[np.int32], list[NDArray[Any]]]:
+    """The histories from ``begin`` on, one after the other, and each by itself.
+
+    Raises :class:`ConstrainError` where something is no token id; nothing is rounded.
+    """
+    try:
+        parts = [np.asarray(history[begin:]) for history in histories]
+        whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        ids = np.ascontiguousarray(whole, dtype=np.int32)
+        if len(whole) and (ids.ndim != 1 or not np.array_equal(ids, whole)):
+            raise ValueError
+    except (TypeError, ValueError, KeyError, OverflowError):
+        raise ConstrainError("a history must be a sequence of token ids") from None
+    return ids, parts
 
 
 def _bias(logit_bias: Mapping[int, float]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

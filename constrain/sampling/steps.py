@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from constrain.arguments import check_integer
 from constrain.errors import ConstrainError
 from constrain.sampling.arrays import as_doubles, as_floats
 from constrain.sampling.sampler import Sampler
@@ -47,7 +48,14 @@ def temperature(logits: Any, temperature: float) -> Row:
     if temperature == 0:
         return _survivors(logits, Sampler(0.0, 0, 1.0, 0))
     Sampler(temperature, 0, 1.0, 0)  # checks the range
-    return np.asarray(as_floats(logits) / np.float32(temperature), dtype=np.float32)
+    row = as_floats(logits)
+    with np.errstate(over="ignore"):
+        out: Row = (row.astype(np.float64) / temperature).astype(np.float32)
+        if not np.isfinite(row.max()) or np.isfinite(out.max()):
+            return out
+        # Out of range: the highest is taken as 0, which leaves the probabilities as they are.
+        out = ((row.astype(np.float64) - row.max()) / temperature).astype(np.float32)
+    return out
 
 
 def top_k(logits: Any, k: int) -> Row:
@@ -93,6 +101,8 @@ def softmax(logits: Any) -> NDArray[np.float64]:
 
 def multinomial(probabilities: Any, seed: int, draws: int = 1) -> NDArray[np.int64]:
     """Draw ids in proportion to ``probabilities`` (any positive scale), with replacement: int64[draws]."""
+    if check_integer("draws", draws) < 0:
+        raise ConstrainError(f"draws must be 0 or more, not {draws}")
     weights = as_doubles(probabilities)
     if weights.ndim != 1 or not (weights >= 0).all() or not np.isfinite(weights).all():
         raise ConstrainError("probabilities must be one row of finite numbers from 0 up")

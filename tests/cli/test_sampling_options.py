@@ -67,6 +67,8 @@ def test_a_bad_word_is_not_written():
         (["--xtc-threshold", "0.2"], "--xtc-threshold needs --xtc-probability"),
         (["--mirostat-tau", "3"], "--mirostat-tau needs --mirostat"),
         (["--dynatemp-exponent", "2"], "--dynatemp-exponent needs --dynatemp-range"),
+        (["--repetition-penalty", "1", "--repetition-window", "5"], "--repetition-window needs a penalty"),
+        (["--beams", "2", "--length-penalty", "nan"], "length_penalty must be between -40 and 40, not nan"),
         (["--mirostat", "--top-k", "5"], "--top-k and --mirostat exclude each other"),
     ],
 )

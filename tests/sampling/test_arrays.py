@@ -124,3 +124,26 @@ def test_masks_of_a_wrong_kind():
     for logits, mask in ((ROW.copy(), [1]), (ROW.copy(), None), (torch.ones(5), [1]), (frozen, MASK), ("a", MASK)):
         with pytest.raises(ConstrainError):
             constrain.apply_token_bitmask_inplace(logits, mask)
+
+
+@pytest.mark.filterwarnings("error")
+def test_doubles_beyond_the_range_of_single_precision():
+    # What some models and processors write for "never".
+    row = np.array([1.0, np.finfo(np.float64).min, 2.0])
+    assert Sampler(temperature=0).sample(row) == 2
+    ids, probabilities = Sampler(1.0, seed=1).distribution(row)
+    assert dict(zip(ids.tolist(), probabilities.tolist(), strict=True)).get(1, 0.0) == 0
+
+
+@pytest.mark.parametrize("draws", [1.5, "2", -1, None])
+def test_a_wrong_number_of_draws(draws):
+    with pytest.raises(ConstrainError, match="draws must be"):
+        steps.multinomial([1, 2], 1, draws)
+
+
+@pytest.mark.parametrize("temperature", ["1", [1.0], 1j])
+def test_a_wrong_temperature_for_a_while(temperature):
+    sampler = Sampler(0.5, seed=1)
+    with pytest.raises(ConstrainError, match="temperature must be a number"), sampler.at_temperature(temperature):
+        pass
+    assert sampler.temperature == 0.5

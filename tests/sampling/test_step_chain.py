@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from constrain.errors import ConstrainError
-from constrain.sampling import Sampler
+from constrain.sampling import Sampler, steps
 from constrain.sampling.chain.bad_texts import BadTexts
 from constrain.sampling.chain.bad_words import BadWords
 from constrain.sampling.chain.chain import ORDER, SamplerChain, steps_in_order
@@ -241,8 +241,8 @@ def test_logit_bias():
 def test_the_chain_in_the_order_of_the_sampler_has_its_distribution(logits, history):
     options = {"repetition_penalty": 1.2, "frequency_penalty": 0.1, "presence_penalty": 0.3, "min_p": 0.01}
     sampler = Sampler(0.7, 12, 0.9, 1, typical=0.95, logit_bias={3: 1.5, 4: -math.inf}, **options)
-    steps = [Penalties(1.2, 0.1, 0.3), LogitBias({3: 1.5, 4: -math.inf}), Temperature(0.7), TopK(12)]
-    chain = SamplerChain([*steps, TopP(0.9), MinP(0.01), Typical(0.95)], 1)
+    chained = [Penalties(1.2, 0.1, 0.3), LogitBias({3: 1.5, 4: -math.inf}), Temperature(0.7), TopK(12)]
+    chain = SamplerChain([*chained, TopP(0.9), MinP(0.01), Typical(0.95)], 1)
     mask = np.array([-2, 0b11111111], dtype=np.int32)
     ids, p = sampler.distribution(logits, mask, history)
     own_ids, own_p = chain.distribution(logits, mask, history)
@@ -275,20 +275,20 @@ def test_draws_follow_the_distribution_and_the_seed():
 
 
 def test_the_order_is_said_by_name():
-    steps = {"top_k": TopK(1), "temperature": Temperature(2.0), "penalties": Penalties(50.0, window=0)}
+    named = {"top_k": TopK(1), "temperature": Temperature(2.0), "penalties": Penalties(50.0, window=0)}
     logits = np.array([3.0, 2.0, 1.0], dtype=np.float32)
 
     def first(order):
-        return SamplerChain(steps_in_order(order, steps), 0).sample(logits, history=[0])
+        return SamplerChain(steps_in_order(order, named), 0).sample(logits, history=[0])
 
     assert first(["penalties", "top_k"]) == 1
     assert first(["top_k", "penalties"]) == 0
-    assert steps_in_order(["top_p", "temperature"], steps) == [steps["temperature"]]
+    assert steps_in_order(["top_p", "temperature"], named) == [named["temperature"]]
     assert len(ORDER) == 13
     with pytest.raises(ConstrainError, match="no step is called 'topk'; there are: logit_bias, "):
-        steps_in_order(["topk"], steps)
+        steps_in_order(["topk"], named)
     with pytest.raises(ConstrainError, match="'top_k' is there twice"):
-        steps_in_order(["top_k", "top_k"], steps)
+        steps_in_order(["top_k", "top_k"], named)
 
 
 def test_what_is_refused():
@@ -319,3 +319,33 @@ def test_what_is_refused():
     for call, message in wrong:
         with pytest.raises(ConstrainError, match=message):
             call()
+
+
+@pytest.mark.parametrize("history", [[1.5], [[1, 2]], ["a"], None, [2**40], iter([1])], ids=str)
+def test_a_history_that_is_none_is_refused(history):
+    for sampler in (SamplerChain([Penalties(2.0)], 1), Sampler(1.0, seed=1, repetition_penalty=2.0)):
+        with pytest.raises(ConstrainError, match="a history must be a sequence of token ids"):
+            sampler.sample(np.zeros(4), None, history)
+
+
+def test_looking_at_logits_does_not_say_what_the_prompt_is():
+    row = np.array([0.0, 5.0, 1.0])
+    chain, twin = (SamplerChain([MinTokens(2, [1]), Temperature(0)], 1) for _ in range(2))
+    chain.adjusted_logits(row, [])
+    chain.distribution(row, None, [])
+    # Both have a prompt of three tokens and have generated none.
+    assert chain.sample(row, None, [2, 2, 2]) == twin.sample(row, None, [2, 2, 2]) == 2
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-320, 1e-300, 1e-40])
+@pytest.mark.parametrize("row", [[1, 3, 3, -2], [-1, -3, -2, -5], [0, 0, 0, 0], [1e30, 3e30, -1e30, 0]])
+@pytest.mark.filterwarnings("error")
+def test_a_tiny_temperature_leaves_the_most_likely_tokens(temperature, row):
+    logits = np.array(row, dtype=np.float32)
+    best = np.flatnonzero(logits == logits.max())
+    chain = SamplerChain([Temperature(temperature)], 1)
+    ids, probabilities = chain.distribution(logits)
+    assert np.allclose(probabilities[np.isin(ids, best)], 1 / len(best))
+    assert chain.sample(logits) in best
+    alone = steps.temperature(logits, temperature)
+    assert np.allclose(steps.softmax(alone)[best], 1 / len(best))

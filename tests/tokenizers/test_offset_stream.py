@@ -139,3 +139,17 @@ def test_a_step_costs_the_same_whatever_comes():
         with processor_time() as spent:
             stream.step_batch([token_id] * 20_000)
         assert spent.seconds < 1, "0.1 s when alone on the machine; decoding all at each step took 3 s"
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xed\xad", b"\xed\xad\x80", b"\xed\xada", b"\xed\xad\xed\xad", b"a\xed\xa0", b"\xe2\x82"], ids=repr
+)
+@pytest.mark.parametrize("cut", [0, 1, 2])
+def test_half_of_a_surrogate_is_held_back_as_in_the_other_stream(data, cut):
+    """Its two bytes wait for a third, which they cannot have, and are two characters if the text ends."""
+    tokenizer = KINDS["bytes"]()
+    of_byte = {tokenizer.token_bytes(token): token for token in range(tokenizer.vocab_size)}
+    ids = [of_byte[data[place : place + 1]] for place in range(len(data))]
+    streams = [kind(tokenizer, ids[:cut]) for kind in (DecodeStream, OffsetDecodeStream)]
+    steps = [[*(stream.step(token) for token in ids[cut:]), stream.flush()] for stream in streams]
+    assert steps[0] == steps[1]

@@ -15,7 +15,7 @@ from constrain.errors import ConstrainError
 from constrain.sampling.chain.mirostat import Mirostat
 from constrain.sampling.chain.step import Candidates, Randomness, Situation, Step
 from constrain.sampling.chain.temperature import Temperature
-from constrain.sampling.sampler import Sample, Sampler
+from constrain.sampling.sampler import Sample, Sampler, token_ids_of
 
 
 class SamplerChain(Sampler):
@@ -88,14 +88,12 @@ class SamplerChain(Sampler):
         self, logits: Any, mask: NDArray[np.int32] | None = None, history: Sequence[int] = ()
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """What the next :meth:`sample` would draw from: token ids int32[m] and their probabilities float64[m]."""
-        prompt = self._prompt
-        left = self._left(logits, mask, history, copy.copy(self._random))
-        self._prompt = prompt
+        left = self._looked_at(logits, mask, history)
         return left.ids.astype(np.int32), left.probabilities()
 
     def adjusted_logits(self, logits: Any, history: Sequence[int] = ()) -> NDArray[np.float32]:
         """The logits that the whole chain leaves, -inf where it rules a token out: float32[n]."""
-        left = self._left(logits, None, history, copy.copy(self._random))
+        left = self._looked_at(logits, None, history)
         row = np.full(self._table(logits, 1).shape[1], -np.inf, dtype=np.float32)
         row[left.ids] = left.logits
         return row
@@ -119,14 +117,19 @@ class SamplerChain(Sampler):
         finally:
             self.steps = own
 
+    def _looked_at(self, logits: Any, mask: NDArray[np.int32] | None, history: Sequence[int]) -> Candidates:
+        """What the chain leaves, without any effect on what is drawn later."""
+        prompt = self._prompt
+        try:
+            return self._left(logits, mask, history, copy.copy(self._random))
+        finally:
+            self._prompt = prompt
+
     def _left(
         self, logits: Any, mask: NDArray[np.int32] | None, history: Sequence[int], random: Randomness
     ) -> Candidates:
         candidates = self._allowed(logits, mask)
-        try:
-            tokens = np.asarray(history, dtype=np.int64).reshape(-1)
-        except (TypeError, ValueError, OverflowError):
-            raise ConstrainError("a history must be a sequence of token ids") from None
+        tokens = token_ids_of([history])[0].astype(np.int64)
         if self._prompt is None or len(tokens) < self._prompt:
             self._prompt = len(tokens)
         situation = Situation(tokens, len(tokens) - self._prompt, random)

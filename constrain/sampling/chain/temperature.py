@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.arguments import check_number
 from constrain.errors import ConstrainError
@@ -42,4 +43,19 @@ class Temperature(Step):
             temperature = low + (high - low) * max(0.0, entropy) ** self._exponent
         if temperature == 0:
             return candidates.keep(candidates.most_likely_first()[:1])
-        return Candidates(candidates.ids, candidates.logits / temperature)
+        return Candidates(candidates.ids, divided(candidates.logits, temperature))
+
+
+def divided(logits: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
+    """``logits / temperature``, all finite, for finite logits and any temperature above 0.
+
+    A quotient out of range would leave no probabilities.  Logits say as much with a number taken from all of them, so
+    the highest is then taken as 0, and those that are still out of range are as low as a number can be.
+    """
+    with np.errstate(over="ignore"):
+        quotients: NDArray[np.float64] = logits / temperature
+        if np.isfinite(quotients).all():
+            return quotients
+        relative = (logits - logits.max()) / temperature
+    lowest: NDArray[np.float64] = np.maximum(relative, np.finfo(np.float64).min)
+    return lowest

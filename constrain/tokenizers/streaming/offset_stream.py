@@ -87,10 +87,10 @@ class OffsetDecodeStream:
         unfinished = self._unfinished(prefix, count, whole)
         out = self._text(prefix, read)
         unfinished_then = self._unfinished(prefix, read, out)
-        new = whole[len(out) - bool(unfinished_then) : len(whole) - bool(unfinished and not is_end)]
+        new = whole[len(out) - _width(unfinished_then) : len(whole) - (0 if is_end else _width(unfinished))]
         if not new:
             return None
-        self.prefix_offset, self.read_offset = self._next_prefix(unfinished_then, whole), count
+        self.prefix_offset, self.read_offset = self._next_prefix(len(unfinished_then), whole), count
         if is_end and unfinished:
             self.prefix_offset = count  # or it would be told again
         return new
@@ -109,14 +109,19 @@ class OffsetDecodeStream:
         is_whole = end == self.read_offset or whole.startswith(self._text(self.prefix_offset, end))
         return end if is_whole else self.prefix_offset
 
-    def _unfinished(self, begin: int, end: int, text: str) -> int:
-        """How many bytes at the end of a text are the beginning of a character: U+FFFD may also be text, or stand for
+    def _unfinished(self, begin: int, end: int, text: str) -> bytes:
+        """The bytes at the end of a text that are the beginning of a character: U+FFFD may also be text, or stand for
         a byte that begins none."""
         if not text.endswith(_REPLACEMENT):
-            return 0
+            return b""
         data = self._tokenizer.decode_bytes(self.ids[begin:end], self._skip_special_tokens)[-_LONGEST_CHARACTER:]
         # A cut may leave the end of a character in front, which is as good as any other.
-        return len(data) - utf_8_decode(data, "replace", False)[1]
+        return data[utf_8_decode(data, "replace", False)[1] :]
 
     def _text(self, begin: int, end: int) -> str:
         return self._tokenizer.decode(self.ids[begin:end], self._skip_special_tokens)
+
+
+def _width(unfinished: bytes) -> int:
+    """How many characters of a text stand for the beginning of one: U+FFFD mostly, but two for ED A0, a surrogate's."""
+    return len(unfinished.decode("utf-8", "replace"))
