@@ -321,7 +321,7 @@ def test_what_is_refused():
             call()
 
 
-@pytest.mark.parametrize("history", [[1.5], [[1, 2]], ["a"], None, [2**40], iter([1])], ids=str)
+@pytest.mark.parametrize("history", [[1.5], [[1, 2]], ["a"], None, [2**40], {1: 2}], ids=str)
 def test_a_history_that_is_none_is_refused(history):
     for sampler in (SamplerChain([Penalties(2.0)], 1), Sampler(1.0, seed=1, repetition_penalty=2.0)):
         with pytest.raises(ConstrainError, match="a history must be a sequence of token ids"):
@@ -349,3 +349,25 @@ def test_a_tiny_temperature_leaves_the_most_likely_tokens(temperature, row):
     assert chain.sample(logits) in best
     alone = steps.temperature(logits, temperature)
     assert np.allclose(steps.softmax(alone)[best], 1 / len(best))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: SamplerChain(TopK(1)), "a chain takes a list of steps, not TopK"),
+        (lambda: BadWords([1]), "bad_words: a word must be a sequence of token ids, not 1"),
+        (lambda: BadWords(1), "bad_words: a word must be a sequence of token ids, not 1"),
+        (lambda: LogitBias([1]), "logit_bias must be a mapping of token ids to numbers, not list"),
+        (lambda: LogitBias({-1: 1.0}), "logit_bias: -1 is not a token id"),
+    ],
+)
+def test_steps_of_other_things(make, said):
+    with pytest.raises(ConstrainError, match=said):
+        make()
+
+
+def test_a_bias_for_a_token_that_the_model_does_not_have():
+    chain = SamplerChain([TopK(1), LogitBias({3: 1.0, 2: 1.0})], seed=0)
+    assert chain.sample([0.0, 1.0, 2.0, 0.0]) == 2
+    with pytest.raises(ConstrainError, match="logit_bias: the model has no logit for token 3"):
+        chain.sample([0.0, 1.0, 2.0])

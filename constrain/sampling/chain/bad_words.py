@@ -18,6 +18,10 @@ class BadWords(Step):
     """
 
     def __init__(self, words: Iterable[Sequence[int]]) -> None:
+        words = list(words) if isinstance(words, Iterable) else [words]
+        for word in words:
+            if not isinstance(word, Iterable):
+                raise ConstrainError(f"bad_words: a word must be a sequence of token ids, not {word!r}")
         self._words = [tuple(check_integer("bad_words: a token", token) for token in word) for word in words]
         if () in self._words:
             raise ConstrainError("bad_words: a word without tokens")

@@ -36,6 +36,8 @@ class SamplerChain(Sampler):
 
     def __init__(self, steps: Sequence[Step], seed: int | None = None) -> None:
         super().__init__(1.0, 0, 1.0, seed)
+        if not isinstance(steps, Sequence):
+            raise ConstrainError(f"a chain takes a list of steps, not {type(steps).__name__}")
         for step in steps:
             if not isinstance(step, Step):
                 raise ConstrainError(f"a step of a chain must be a Step, not {type(step).__name__}")
@@ -128,17 +130,17 @@ class SamplerChain(Sampler):
     def _left(
         self, logits: Any, mask: NDArray[np.int32] | None, history: Sequence[int], random: Randomness
     ) -> Candidates:
-        candidates = self._allowed(logits, mask)
+        row = self._table(logits, 1)[0]
+        candidates = self._allowed(row, mask)
         tokens = token_ids_of([history])[0].astype(np.int64)
         if self._prompt is None or len(tokens) < self._prompt:
             self._prompt = len(tokens)
-        situation = Situation(tokens, len(tokens) - self._prompt, random)
+        situation = Situation(tokens, len(tokens) - self._prompt, random, len(row))
         for step in self.steps:
             candidates = step.apply(candidates, situation)
         return candidates
 
-    def _allowed(self, logits: Any, mask: NDArray[np.int32] | None) -> Candidates:
-        row = self._table(logits, 1)[0]
+    def _allowed(self, row: NDArray[np.float32], mask: NDArray[np.int32] | None) -> Candidates:
         words = self._masks(mask, 1, len(row))[0]
         bits = np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
         if bits[len(row) :].any():

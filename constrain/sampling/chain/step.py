@@ -71,11 +71,14 @@ class Situation:
     generated : int
         How many tokens at the end of ``history`` were generated.
     random : Randomness
+    n_logits : int
+        How many tokens the model knows.
     """
 
     history: NDArray[np.int64]
     generated: int
     random: Randomness
+    n_logits: int
 
 
 class Step(ABC):
