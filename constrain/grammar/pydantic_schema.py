@@ -63,12 +63,10 @@ _UNENFORCED = ("ge", "gt", "le", "lt", "now_op")
 _FUNCTIONS = ("function-before", "function-after", "function-wrap", "function-plain")
 
 _LIKE_OWN_CODE = {
-    "apply_known_metadata.<locals>.val_func": "a predicate, which is Python code,",
-    "PathType.validate_new": "whether a path is new",
-    "PathType.validate_socket": "whether a socket is there",
-    "import_string": "whether something can be imported",
+    "apply_known_metadata.<locals>.val_func": "a predicate",
+    **{name: name for name in ("PathType.validate_new", "PathType.validate_socket", "import_string")},
 }
-"""Those of pydantic's own functions of which nothing else in the schema says what they look at, in words."""
+"""Those of pydantic's own functions that nothing else in the schema makes up for, as messages name them."""
 
 
 class ValidatorJsonSchema(GenerateJsonSchema):
@@ -81,7 +79,7 @@ class ValidatorJsonSchema(GenerateJsonSchema):
             written = _with_later_bounds(written, schema)
         if schema["type"] in _FUNCTIONS:
             name = _own_code(schema["function"]["function"])
-            written = {**written, "python_validator": name} if name else written
+            written = _with_validator(written, name) if name else written
         if written.get("format") == "regex":
             # The format is that of ECMA-262.
             return {**written, "python_regex": True}
@@ -267,9 +265,7 @@ class ValidatorJsonSchema(GenerateJsonSchema):
         if inspect.isabstract(schema["cls"]):
             raise PydanticInvalidForJsonSchema(f"{schema['cls'].__name__} is abstract: nothing is read as one")
         written = super().model_schema(schema)
-        if schema.get("custom_init"):
-            written["python_validator"] = f"{schema['cls'].__init__.__qualname__}, which is Python code,"
-        return written
+        return _with_validator(written, schema["cls"].__init__.__qualname__) if schema.get("custom_init") else written
 
     def tagged_union_schema(self, schema: Any) -> _Schema:
         """The tag decides which type it is, so that it is required also where the type has a default for it."""
@@ -488,13 +484,19 @@ def _of_doubles(written: _Schema) -> _Schema:
 
 
 def _own_code(function: Any) -> str:
-    """What a validator that is a function is called in a message; empty for those that the schema makes up for."""
+    """How a message names a validator that is a function; empty for those that the schema makes up for."""
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__qualname__", type(function).__qualname__)
     if (getattr(function, "__module__", None) or "").partition(".")[0] == "pydantic":
         return _LIKE_OWN_CODE.get(name, "")
-    return f"the validator {name}, which is Python code,"
+    return str(name)
+
+
+def _with_validator(written: _Schema, name: str) -> _Schema:
+    """With one more function that looks at a value, for a warning."""
+    known = written.get("python_validator")
+    return {**written, "python_validator": name if known is None else f"{known}, {name}"}
 
 
 def _unenforced(schema: Any) -> _Schema:

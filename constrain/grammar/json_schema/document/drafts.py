@@ -129,7 +129,7 @@ PYDANTIC = replace(
         "rounded_multiple_of": "multiple_of, by a number that is rounded when it is read,",
         "python_regex": "that a regular expression is one of Python, not of ECMA-262,",
         "discriminator_function": "a discriminator that is a function",
-        "python_validator": "{}",
+        "python_validator": "the Python code in {}",
     },
 )
 """What pydantic writes, with integers as its validators read them: none from ``1e30``, and another one from
