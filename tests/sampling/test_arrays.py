@@ -29,7 +29,7 @@ def tensors():
     yield torch.stack([torch.from_numpy(ROW)] * 2, dim=1)[:, 0]
 
 
-@pytest.mark.parametrize("logits", tensors(), ids=lambda row: f"{row.dtype} {row.requires_grad}")
+@pytest.mark.parametrize("logits", list(tensors()), ids=lambda row: f"{row.dtype} {row.requires_grad}")
 def test_tensors(logits):
     before = logits.detach().clone()
     sampler, twin = Sampler(0.7, 3, 0.9, 5, repetition_penalty=1.3), Sampler(0.7, 3, 0.9, 5, repetition_penalty=1.3)

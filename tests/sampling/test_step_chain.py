@@ -366,6 +366,13 @@ def test_steps_of_other_things(make, said):
         make()
 
 
+@pytest.mark.parametrize("token", [-1, 3])
+def test_a_history_with_a_token_that_the_model_does_not_have(token):
+    for sampler in (SamplerChain([Penalties(2.0)], seed=0), Sampler(0, seed=0, repetition_penalty=2.0)):
+        with pytest.raises(ConstrainError, match="has a token for which the model has no logit"):
+            sampler.sample([0.0, 1.0, 2.0], None, [1, token])
+
+
 def test_a_bias_for_a_token_that_the_model_does_not_have():
     chain = SamplerChain([TopK(1), LogitBias({3: 1.0, 2: 1.0})], seed=0)
     assert chain.sample([0.0, 1.0, 2.0, 0.0]) == 2

@@ -56,7 +56,7 @@ def write_embedded(
     if conventions is not NO_CONVENTIONS:
         layout = _layout_of(conventions, layout)
     options = Options(
-        is_lenient=conventions.is_lenient or whole.is_lenient is True,
+        is_lenient=conventions.is_lenient or bool(whole.is_lenient),
         coerces_one_of=conventions.coerces_one_of,
         unwritable=layout.notation.spelling.unwritable,
         way_out=_WAY_OUT if whole.is_lenient is None else f"lenient, or {_WAY_OUT},",

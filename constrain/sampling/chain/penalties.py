@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from constrain.errors import ConstrainError
 from constrain.sampling.chain.step import Candidates, Situation, Step
 from constrain.sampling.options import check_options
 
@@ -32,6 +33,8 @@ class Penalties(Step):
 
     def apply(self, candidates: Candidates, situation: Situation) -> Candidates:
         seen, times = np.unique(situation.history[-self._window :], return_counts=True)
+        if len(seen) and not (seen[0] >= 0 and seen[-1] < situation.n_logits):
+            raise ConstrainError("the history has a token for which the model has no logit")
         places = np.searchsorted(candidates.ids, seen)
         there = places < len(candidates)
         there[there] = candidates.ids[places[there]] == seen[there]
