@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Mapping
 
 from constrain.arguments import check_integer, check_number
 from constrain.errors import ConstrainError
@@ -65,3 +67,22 @@ def check_options(
             raise ConstrainError(f"{name} must be a finite number (0: off), not {penalty}")
     if seed is not None and not 0 <= seed < 2**64:
         raise ConstrainError(f"seed must be from 0 to 2**64 - 1, not {seed}")
+
+
+def read_logit_bias(logit_bias: Mapping[int, float]) -> list[tuple[int, float]]:
+    """Token ids and what is added to the logit of each.  Raises :class:`ConstrainError` for what is none."""
+    if not isinstance(logit_bias, Mapping):
+        raise ConstrainError(f"logit_bias must be a mapping of token ids to numbers, not {type(logit_bias).__name__}")
+    read = []
+    for token, value in logit_bias.items():
+        check_number(f"logit_bias: the bias of token {token!r}", value)
+        try:
+            index = operator.index(token)
+        except TypeError:
+            raise ConstrainError(f"logit_bias: {token!r} is not a token id") from None
+        if not 0 <= index < 2**31:
+            raise ConstrainError(f"logit_bias: {index} is not a token id")
+        if not value < math.inf:
+            raise ConstrainError(f"logit_bias: the bias of token {index} must be a number or -inf, not {value}")
+        read.append((index, float(value)))
+    return read

@@ -18,7 +18,6 @@ In this order, for logits ``x`` of the allowed tokens (each step only where it i
 from __future__ import annotations
 
 import math
-import operator
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +32,7 @@ from constrain.errors import ConstrainError
 from constrain.sampling.arrays import as_floats, as_mask
 from constrain.sampling.kernels import layout, penalties, rows
 from constrain.sampling.kernels.log_probabilities import log_probabilities
-from constrain.sampling.options import check_options
+from constrain.sampling.options import check_options, read_logit_bias
 
 _STATUS = {
     layout.EMPTY_MASK: "the mask allows no token",
@@ -141,7 +140,9 @@ class Sampler:
         self.frequency_penalty = float(frequency_penalty)
         self.presence_penalty = float(presence_penalty)
         self.seed = int(seed)
-        self._bias_ids, self._bias_values = _bias({} if logit_bias is None else logit_bias)
+        bias = read_logit_bias({} if logit_bias is None else logit_bias)
+        self._bias_ids = np.array([token for token, _ in bias], dtype=np.int32)
+        self._bias_values = np.array([value for _, value in bias], dtype=np.float64)
         self._penalises = repetition_penalty != 1 or frequency_penalty != 0 or presence_penalty != 0
         self._options = np.empty(layout.OPTIONS, dtype=np.float64)
         self._options[[layout.TEMPERATURE, layout.TOP_K, layout.TOP_P]] = temperature, min(top_k, 2**31), top_p
@@ -471,25 +472,6 @@ def token_ids_of(histories: Iterable[Sequence[int]], begin: int = 0) -> tuple[ND
     except (TypeError, ValueError, KeyError, OverflowError):
         raise ConstrainError("a history must be a sequence of token ids") from None
     return ids, parts
-
-
-def _bias(logit_bias: Mapping[int, float]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    if not isinstance(logit_bias, Mapping):
-        raise ConstrainError(f"logit_bias must be a mapping of token ids to numbers, not {type(logit_bias).__name__}")
-    ids, values = [], []
-    for token, value in logit_bias.items():
-        check_number(f"logit_bias: the bias of token {token!r}", value)
-        try:
-            index = operator.index(token)
-        except TypeError:
-            raise ConstrainError(f"logit_bias: {token!r} is not a token id") from None
-        if not 0 <= index < 2**31:
-            raise ConstrainError(f"logit_bias: {index} is not a token id")
-        if not value < math.inf:
-            raise ConstrainError(f"logit_bias: the bias of token {index} must be a number or -inf, not {value}")
-        ids.append(index)
-        values.append(float(value))
-    return np.array(ids, dtype=np.int32), np.array(values, dtype=np.float64)
 
 
 def _mix(value: int) -> int:

@@ -7,25 +7,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from constrain.arguments import check_integer, check_number
 from constrain.errors import ConstrainError
 from constrain.sampling.chain.step import Candidates, Situation, Step
+from constrain.sampling.options import read_logit_bias
 
 
 class LogitBias(Step):
     """``x + bias[token]``; ``-inf`` rules a token out, unless it is the only one left."""
 
     def __init__(self, bias: Mapping[int, float]) -> None:
-        if not isinstance(bias, Mapping):
-            raise ConstrainError(f"logit_bias must be a mapping of token ids to numbers, not {type(bias).__name__}")
-        for token, value in bias.items():
-            check_integer("logit_bias: a token", token)
-            check_number(f"logit_bias: the bias of token {token}", value)
-            if not value < math.inf:
-                raise ConstrainError(f"logit_bias: the bias of token {token} must be a number or -inf, not {value}")
-        self._bias = {int(token): float(value) for token, value in bias.items()}
-        if min(self._bias, default=0) < 0:
-            raise ConstrainError(f"logit_bias: {min(self._bias)} is not a token id")
+        self._bias = dict(read_logit_bias(bias))
 
     def apply(self, candidates: Candidates, situation: Situation) -> Candidates:
         if not self._bias:
