@@ -15,6 +15,9 @@ MOST_BEAMS = 1000
 HIGHEST_LENGTH_PENALTY = 40
 """A text of ten million tokens to this power is still a number."""
 
+_LARGEST_LOGIT = 3.4028234663852886e38
+"""Of single precision, which samplers compute logits in."""
+
 
 def check_length_penalty(length_penalty: float) -> None:
     """Raise :class:`ConstrainError` if a beam search cannot compare texts by it."""
@@ -82,7 +85,9 @@ def read_logit_bias(logit_bias: Mapping[int, float]) -> list[tuple[int, float]]:
             raise ConstrainError(f"logit_bias: {token!r} is not a token id") from None
         if not 0 <= index < 2**31:
             raise ConstrainError(f"logit_bias: {index} is not a token id")
-        if not value < math.inf:
-            raise ConstrainError(f"logit_bias: the bias of token {index} must be a number or -inf, not {value}")
+        if not (value == -math.inf or abs(value) <= _LARGEST_LOGIT):
+            raise ConstrainError(
+                f"logit_bias: the bias of token {index} must be -inf or a number of single precision, not {value}"
+            )
         read.append((index, float(value)))
     return read

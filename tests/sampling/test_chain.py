@@ -254,6 +254,7 @@ def test_the_history_may_be_longer_than_the_window_at_no_cost():
 @example({"logit_bias": {-1: 0}})
 @example({"logit_bias": {1: math.inf}})
 @example({"logit_bias": {1: math.nan}})
+@example({"logit_bias": {1: 1e39}})
 @example({"logit_bias": {"a": 1}})
 @given(st.just({"min_p": 2}))
 def test_options_out_of_range(options):
