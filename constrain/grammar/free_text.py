@@ -24,7 +24,7 @@ LONGEST_GROUPED = 256
 @lru_cache(maxsize=256)
 def text_without(excludes: tuple[str, ...], max_chars: int | None = None) -> Regular:
     """Every text in which none of some strings occurs."""
-    text = intersect(ANY_TEXT, complement(occurs_in(excludes))) if excludes else ANY_TEXT
+    text = intersect(ANY_TEXT, _without(excludes)) if excludes else ANY_TEXT
     return text if max_chars is None else counted(text, ANY_CHAR, 0, max_chars)
 
 
@@ -46,15 +46,29 @@ def text_through(
         # Then no stop can begin in the text and come to its end within one of ``end``, and it is enough that none
         # occurs in the text.  This form is quicker: it says itself that every beginning of it can be completed.
         return concat(text_without(tuple(sorted({*stops, *excludes})), max_chars), prefix_tree(end))
-    no_end_before = complement(concat(ANY_BYTES, prefix_tree(stops), MORE_BYTES))
     by_length: dict[int, list[str]] = {}
     for each in end:
         by_length.setdefault(len(each) if max_chars is not None else 0, []).append(each)
     ways = []
     for length, some in by_length.items():
-        through = intersect(concat(text_without(excludes), prefix_tree(some)), no_end_before)
+        through = intersect(concat(text_without(excludes), prefix_tree(some)), _no_end_before(stops))
         ways.append(through if max_chars is None else counted(through, ANY_CHAR, 0, max_chars + length))
     return union(*ways)
+
+
+# Each is one object for all texts among the same strings, so that the engine reads these with the same states.
+
+
+@lru_cache(maxsize=256)
+def _without(some: tuple[str, ...]) -> Regular:
+    """Every byte string in which none of some strings occurs."""
+    return complement(occurs_in(some))
+
+
+@lru_cache(maxsize=256)
+def _no_end_before(stops: tuple[str, ...]) -> Regular:
+    """Every byte string in which none of some strings comes to its end before that of the whole."""
+    return complement(concat(ANY_BYTES, prefix_tree(stops), MORE_BYTES))
 
 
 def grouped(stops: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[str, list[str]]]:
@@ -126,7 +140,7 @@ class TextsThrough:
         """
         spend(len(prefix))
         if prefix not in self._known:
-            return intersect(concat(text_without(self._excludes), literal(prefix)), complement(occurs_in(self._stops)))
+            return intersect(concat(text_without(self._excludes), literal(prefix)), _without(self._stops))
         if _overlap((prefix,), self._reached, self._rests):
             return text_through((prefix,), self._stops, self._excludes)
         return concat(self._text, literal(prefix))
