@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.collection import paused_collection
 from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaError, TokenizerError
 from constrain.limits import Deadline
+from constrain.uninterrupted import load_numpy
 from constrain.version import __version__
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module 'constrain' has no attribute {name!r}")
+    if not module.startswith("constrain.grammar."):
+        load_numpy()
     # Modules make no garbage, and the collector would look for it fifty times.
     with paused_collection():
         value = getattr(import_module(module), name)
