@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from constrain.collection import paused_collection
+from constrain.collection import without_collection
 from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaError, TokenizerError
 from constrain.limits import Deadline
 from constrain.uninterrupted import load_numpy
@@ -78,11 +78,15 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'constrain' has no attribute {name!r}")
     if not module.startswith("constrain.grammar."):
         load_numpy()
-    # Modules make no garbage, and the collector would look for it fifty times.
-    with paused_collection():
-        value = getattr(import_module(module), name)
+    value = _load(module, name)
     globals()[name] = value
     return value
+
+
+@without_collection
+def _load(module: str, name: str) -> Any:
+    # Modules make no garbage, and the collector would look for it fifty times.
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:
