@@ -121,7 +121,7 @@ def test_an_interrupt_at_any_place_leaves_it_as_it_was(is_on: bool) -> None:
             nonlocal left
             if frame.f_code.co_filename != collection.__file__:
                 return None
-            # No interrupt comes between the end of a block and the release of its lock, which is a line of its own here.
+            # No interrupt comes between the end of a block and the release of its lock, a line of its own here.
             if linecache.getline(collection.__file__, frame.f_lineno).lstrip().startswith("with "):
                 return trace
             left -= 1
