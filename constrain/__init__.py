@@ -13,9 +13,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from constrain.collection import paused_collection
+from constrain.collection import without_collection
 from constrain.errors import ConstrainError, GrammarError, LimitError, SchemaError, TokenizerError
 from constrain.limits import Deadline
+from constrain.uninterrupted import load_numpy
 from constrain.version import __version__
 
 if TYPE_CHECKING:
@@ -75,11 +76,17 @@ def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module 'constrain' has no attribute {name!r}")
-    # Modules make no garbage, and the collector would look for it fifty times.
-    with paused_collection():
-        value = getattr(import_module(module), name)
+    if not module.startswith("constrain.grammar."):
+        load_numpy()
+    value = _load(module, name)
     globals()[name] = value
     return value
+
+
+@without_collection
+def _load(module: str, name: str) -> Any:
+    # Modules make no garbage, and the collector would look for it fifty times.
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:

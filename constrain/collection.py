@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
+from functools import wraps
 from threading import get_ident
+from typing import ParamSpec, TypeVar
 
 from constrain.forking import call_in_child
 
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
 _lock = threading.Lock()
-_pauses: dict[int, int] = {}
-"""How many pauses each thread is in."""
+_pauses: set[_Pause] = set()
+"""Those that have begun and are not over."""
 _resume = False
 
 
@@ -21,7 +27,7 @@ def _forget_other_threads() -> None:
     was_paused = bool(_pauses) or _lock.locked()
     _lock = threading.Lock()
     here = get_ident()
-    _pauses = {here: _pauses[here]} if here in _pauses else {}
+    _pauses = {pause for pause in _pauses if pause.thread == here}
     if was_paused and not _pauses and _resume:
         gc.enable()
 
@@ -45,8 +51,10 @@ def _resume_collection() -> bool:
         # The collector would go over all of them at the very next object that is made, for nothing: what was made is
         # in use.  Frozen and released again they are among the oldest ones, without a look at any of them.
         _unseen += new
-        gc.freeze()
-        gc.unfreeze()
+        try:
+            gc.freeze()
+        finally:
+            gc.unfreeze()
         is_due = _unseen > _MOST_UNSEEN
         if is_due:
             _unseen = 0
@@ -54,31 +62,54 @@ def _resume_collection() -> bool:
     return is_due
 
 
-class paused_collection:
-    """Cyclic garbage is not looked for in here, in no thread; afterwards as before.
+class _Pause:
+    """Collection is paused from :meth:`begin` to :meth:`end`, which may be called again."""
 
-    Reading a schema, and loading a large grammar, makes one object after the other and drops none before the end.  The
-    collector is called for every so many new objects and finds nothing: for a schema of 3 MB that is more than half of
-    the time.
-    """
+    def __init__(self) -> None:
+        self.thread = get_ident()
+        self._has_begun = self._is_over = False
 
-    def __enter__(self) -> None:
+    def begin(self) -> None:
         global _resume
-        here = get_ident()
         # Calls in several threads overlap: the first one pauses, the last one resumes.
         with _lock:
             if not _pauses:
                 _resume = gc.isenabled()
-                gc.disable()
-            _pauses[here] = _pauses.get(here, 0) + 1
+            self._has_begun = True
+            _pauses.add(self)
+            gc.disable()
 
-    def __exit__(self, *_: object) -> None:
-        here = get_ident()
-        with _lock:
-            pauses = _pauses.pop(here) - 1
-            if pauses > 0:
-                _pauses[here] = pauses
-            is_due = not _pauses and _resume and _resume_collection()
+    def end(self) -> None:
+        is_due = False
+        if self._has_begun and not self._is_over:
+            with _lock:
+                _pauses.discard(self)
+                is_due = not _pauses and _resume and _resume_collection()
+                self._is_over = True
         if is_due:
             # Without the lock, since finalizers run in here.
             gc.collect()
+
+
+def without_collection(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Cyclic garbage is not looked for while a function runs, in no thread; afterwards as before (a decorator).
+
+    Reading a schema, and loading a large grammar or a tokenizer, makes one object after the other and drops none before
+    the end.  The collector is called for every so many new objects and finds nothing: for a schema of 3 MB that is more
+    than half of the time.
+    """
+
+    @wraps(function)
+    def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
+        pause = _Pause()
+        try:
+            try:
+                pause.begin()
+                return function(*args, **options)
+            finally:
+                pause.end()
+        finally:
+            # An interrupt may have come in place of the first one.
+            pause.end()
+
+    return call

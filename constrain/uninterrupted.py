@@ -4,13 +4,17 @@ numba reads its tables of types with generators that an exception ends for good:
 or reads one from its cache, it cannot compile another in that process.  So Ctrl-C during a first start would be the end
 of a notebook.  Masking signals is no help, since a signal that another thread receives still runs its handler in the
 main thread.  So the handlers are held back, and have their signals afterwards.
+
+The same goes for the import of numpy: no process can load its extension modules twice.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -43,3 +47,9 @@ def uninterrupted(call: Callable[..., Result], *args: Any) -> Result:
             signal.raise_signal(late)
         if interruption is not None:
             raise interruption
+
+
+def load_numpy() -> None:
+    """Import numpy whole; call it before anything that would import it where an interrupt is to be expected."""
+    if "numpy" not in sys.modules:
+        uninterrupted(import_module, "numpy")

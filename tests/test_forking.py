@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -119,19 +120,24 @@ def test_a_text_that_is_being_generated() -> None:
     assert list(steps)
 
 
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    pause = collection._Pause()
+    pause.begin()
+    try:
+        yield
+    finally:
+        pause.end()
+
+
 def test_garbage_is_collected_in_the_child() -> None:
+    is_off = collection.without_collection(lambda: not gc.isenabled())
     assert gc.isenabled()
-    assert while_held(collection.paused_collection(), gc.isenabled)
+    assert while_held(without_collection(), gc.isenabled)
     assert gc.isenabled()
-
-    def here() -> bool:
-        with collection.paused_collection():
-            assert not gc.isenabled()
-        return gc.isenabled()
-
-    assert while_held(collection._lock, here)
+    assert while_held(collection._lock, lambda: is_off() and gc.isenabled())
     # The thread that forks is in the child too, and so is its pause.
-    with collection.paused_collection():
+    with without_collection():
         assert child_does(lambda: not gc.isenabled())
 
 

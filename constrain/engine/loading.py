@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.collection import paused_collection
+from constrain.collection import without_collection
 from constrain.engine.automata.byte_classes import make_byte_classes
 from constrain.engine.automata.lexemes import LEXEME_MARK, OUTSIDE_MARK, describe_lexemes
 from constrain.engine.automata.operations import build_expressions
@@ -72,8 +72,7 @@ def load_grammar(
     """
     if len(ir.productions) < _MANY_PRODUCTIONS:
         return _load_grammar(tables, run, ir, stock, longest_behind)
-    with paused_collection():
-        return _load_grammar(tables, run, ir, stock, longest_behind)
+    return without_collection(_load_grammar)(tables, run, ir, stock, longest_behind)
 
 
 def _load_grammar(

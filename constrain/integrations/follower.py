@@ -8,6 +8,7 @@ lines (``docs/integrations.md`` has them).  It imports no engine.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,14 @@ class Follower:
         self._begin = prompt_tokens
         # What was accepted.
         self._seen: list[int] = []
+
+    def fork(self) -> Follower:
+        """Another one at the same place, which goes its own way from there."""
+        other = copy(self)
+        other.matcher = self.matcher.fork()
+        other._mask = self._mask.copy()
+        other._seen = self._seen.copy()
+        return other
 
     def mask(self, ids: Sequence[int] | NDArray[np.integer]) -> Bitmask | None:
         """The tokens that may come next: int32[1, words], written over by the next call; None after an end token.

@@ -6,11 +6,19 @@
     generate(model, tokenizer, prompt, max_tokens=200, logits_processors=[processor])
 
 Generation ends with one of mlx-lm's own end tokens, ``tokenizer.eos_token_ids``, which the vocabulary should have.
+
+mlx-lm hands a processor the tokens so far, and nothing about whose they are.  With a draft model they go back to where
+a draft differed, and the rows of a batch share the processors.  So what is kept is kept by the tokens themselves: the
+place after them is one token further than that after all but the last of them.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from hashlib import blake2b
 from typing import Any
+
+import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.errors import ConstrainError
@@ -22,8 +30,16 @@ except ImportError as error:
     raise ConstrainError("constrain.integrations.mlx_lm needs mlx: pip install mlx-lm") from error
 
 
+_KEPT = 512
+"""Places that are kept: as many as a batch has rows, or a draft tokens, and more."""
+
+
 class ConstrainLogitsProcessor:
-    """Sets the logits of tokens that the grammar forbids to -inf, for one generation after the other.
+    """Sets the logits of tokens that the grammar forbids to -inf: for one generation after the other, for all rows of a
+    batch, and with a draft model.
+
+    Give a prompt that goes on from another one (by one token, or by what was generated there) a processor of its own,
+    or call :meth:`reset` in front of it: its end would be taken for what is generated.
 
     Parameters
     ----------
@@ -34,7 +50,7 @@ class ConstrainLogitsProcessor:
     Attributes
     ----------
     follower : Follower or None
-        The generation under way; ``follower.matcher.is_accepting()`` says whether its text is complete.
+        Where the last call was; ``follower.matcher.is_accepting()`` says whether its text is complete.
 
     Raises
     ------
@@ -47,11 +63,13 @@ class ConstrainLogitsProcessor:
         self.follower: Follower | None = None
         # What cannot be met is told here, and not in the middle of a generation.
         Follower(compiled, max_tokens=max_new_tokens)
-        self._ids: list[int] = []
+        # By a digest of the tokens, so that long prompts take no room; what was used last comes last.
+        self._places: OrderedDict[bytes, Follower] = OrderedDict()
 
     def reset(self) -> None:
-        """Begin anew with the next call; a call that does not go on from the last one does so by itself."""
-        self.follower, self._ids = None, []
+        """Begin anew with the next call; a call that does not go on from an earlier one does so by itself."""
+        self.follower = None
+        self._places.clear()
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """The logits, float[1, n], with -inf for what may not come next after ``tokens``, int[width].
@@ -65,9 +83,16 @@ class ConstrainLogitsProcessor:
             If a token is not what the grammar allows: somebody has changed the logits behind this processor.
         """
         ids = tokens.tolist()
-        # A generation goes on by one token.
-        if self.follower is None or ids[:-1] != self._ids:
-            self.follower = Follower(self._compiled, max_tokens=self._max_new_tokens)
-        self._ids = ids
-        allowed = self.follower.allowed(ids, logits.shape[-1])
+        digest = blake2b(np.array(ids[:-1], np.int64).tobytes(), digest_size=16)
+        before = self._places.get(digest.digest())
+        digest.update(np.array(ids[-1:], np.int64).tobytes())
+        here = digest.digest()
+        follower = self._places.get(here) or (
+            Follower(self._compiled, max_tokens=self._max_new_tokens) if before is None else before.fork()
+        )
+        allowed = follower.allowed(ids, logits.shape[-1])
+        self.follower = self._places[here] = follower
+        self._places.move_to_end(here)
+        while len(self._places) > _KEPT:
+            self._places.popitem(last=False)
         return mx.where(mx.array(allowed), logits, -mx.inf)

@@ -22,6 +22,7 @@ from constrain.cache_folder import cache_folders, find_in_caches
 from constrain.kernels.digests import sources_digest
 from constrain.kernels.native import SUFFIX, native_name
 from constrain.kernels.signatures import Signature, parse_signature
+from constrain.uninterrupted import load_numpy
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = _PACKAGE / "kernels" / "machine_code"
@@ -121,6 +122,8 @@ def _native() -> list[Path]:
 def load(path: Path, package: Path = _PACKAGE) -> Library | str:
     """The library of a file with the kernels of a package, or why it cannot be used."""
     name = path.name.partition(".")[0]
+    # The extension module would make a failed import of an interrupt.
+    load_numpy()
     try:
         spec = spec_from_file_location(name, path, loader=ExtensionFileLoader(name, str(path)))
         assert spec is not None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from constrain.uninterrupted import load_numpy
+
 if TYPE_CHECKING:
     from constrain.sampling.sampler import Sample, Sampler
 
@@ -15,6 +17,7 @@ __all__ = ["Sample", "Sampler"]
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
+        load_numpy()
         from constrain.sampling import sampler
 
         return getattr(sampler, name)

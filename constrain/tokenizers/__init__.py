@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from constrain.uninterrupted import load_numpy
+
 if TYPE_CHECKING:
     from constrain.tokenizers.base import Decoder, Encoder, Encoding, Tokenizer
     from constrain.tokenizers.factory import load_tokenizer
@@ -54,6 +56,7 @@ def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    load_numpy()
     value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
     return value
 

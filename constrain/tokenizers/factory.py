@@ -83,6 +83,8 @@ def load_tokenizer(
             raise TokenizerError(f"{place}: folder=, download= and revision= are for names, and this file is there")
         if place.is_dir():
             place = _file_in_folder(place)
+        if not place.is_file():
+            raise TokenizerError(f"{place}: a pipe or a device; a tokenizer is read in several goes, from a file")
         tokenizer = _load(place, encoding, eos_ids, cache)
         if chat_template is not None:
             tokenizer.chat_template = given_chat_template(chat_template)

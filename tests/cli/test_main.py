@@ -88,6 +88,18 @@ def test_where_there_is_nobody_to_tell_the_exit_code_has_to_do(unbuffered):
         assert subprocess.run([*COMMAND, "bogus"], stderr=full, env=environment, check=False).returncode == 2
 
 
+@pytest.mark.skipif(os.name != "posix", reason="sets the locale of a POSIX system")
+def test_text_of_the_command_line_in_a_locale_of_ascii_alone():
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    arguments = ["check", "--choices", "ä,ö".encode(), "--text", "ö".encode()]
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"--text: valid\n", b"")
+    arguments[-1] = b"\xff"
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--text is not UTF-8 text" in done.stderr
+
+
 @pytest.mark.skipif(os.name != "posix", reason="closes a file descriptor in a shell")
 def test_without_an_output():
     script = f"'{sys.executable}' -m constrain check --choices a --text a >&-"

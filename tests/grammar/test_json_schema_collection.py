@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import linecache
+import sys
 import threading
+from types import FrameType
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain import collection
-from constrain.collection import paused_collection
+from constrain.collection import without_collection
 from constrain.errors import SchemaError
 
 
@@ -34,25 +38,29 @@ def test_it_stays_off_where_it_was() -> None:
 def test_the_last_of_several_threads_resumes_it() -> None:
     inside, leave = threading.Event(), threading.Event()
 
+    @without_collection
     def other() -> None:
-        with paused_collection():
-            inside.set()
-            leave.wait(10)
+        inside.set()
+        leave.wait(10)
 
-    with paused_collection():
-        thread = threading.Thread(target=other)
+    thread = threading.Thread(target=other)
+
+    @without_collection
+    def first() -> None:
         thread.start()
         assert inside.wait(10)
         assert not gc.isenabled()
+
+    first()
     assert not gc.isenabled()
     leave.set()
     thread.join()
     assert gc.isenabled()
 
 
+@without_collection
 def _make_many() -> list[list[int]]:
-    with paused_collection():
-        return [[index] for index in range(3000)]
+    return [[index] for index in range(3000)]
 
 
 @pytest.mark.parametrize("most", [10**9, 0])
@@ -93,3 +101,52 @@ def test_what_is_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
         assert gc.isenabled()
     finally:
         gc.unfreeze()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_an_interrupt_at_any_place_leaves_it_as_it_was(is_on: bool) -> None:
+    @without_collection
+    def outer() -> None:
+        inner()
+
+    @without_collection
+    def inner() -> None:
+        pass
+
+    def play(at: int) -> bool:
+        """Whether there is a place with this number: a line, or the beginning or the end of a function."""
+        left = at
+
+        def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename != collection.__file__:
+                return None
+            # No interrupt comes between the end of a block and the release of its lock, a line of its own here.
+            if linecache.getline(collection.__file__, frame.f_lineno).lstrip().startswith("with "):
+                return trace
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            outer()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    (gc.enable if is_on else gc.disable)()
+    at = 1
+    try:
+        while play(at):
+            assert gc.isenabled() == is_on, at
+            assert not collection._pauses, at
+            assert not collection._lock.locked(), at
+            at += 1
+    finally:
+        gc.enable()
+    assert at > 50

@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import math
+import os
 
 import pytest
 from processor_time import processor_time
@@ -84,6 +85,14 @@ def test_missing_places(tmp_path):
         load_tokenizer(tmp_path / "nowhere")
     with pytest.raises(TokenizerError, match="no tokenizer in this folder"):
         load_tokenizer(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "tokenizer.json")
+    for place in (tmp_path / "tokenizer.json", "/dev/null"):
+        with pytest.raises(TokenizerError, match="a pipe or a device"):
+            load_tokenizer(place)
 
 
 def test_unknown_encoding(tmp_path):

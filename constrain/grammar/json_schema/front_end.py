@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from constrain.collection import paused_collection
+from constrain.collection import without_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
@@ -130,6 +130,7 @@ def _reading(
     )
 
 
+@without_collection
 def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Unpack[SchemaOptions]) -> GrammarIR:
     """The grammar of the JSON texts that are valid for a schema.
 
@@ -173,6 +174,7 @@ def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Unp
         return with_scope_if_needed(read)
 
 
+@without_collection
 def embed_json_schema(whole: EmbeddingBuilder, schema: str | bytes, options: SchemaOptions) -> Symbol:
     """The symbol of what :func:`from_json_schema` makes a grammar of, as a part of a longer text.
 
@@ -199,8 +201,7 @@ def embed_json_schema(whole: EmbeddingBuilder, schema: str | bytes, options: Sch
 @contextmanager
 def _too_deep() -> Iterator[None]:
     try:
-        with paused_collection():
-            yield
+        yield
     except RecursionError:
         raise SchemaError(f"the schema is nested too deeply: schemas may be {MAX_DEPTH} levels deep") from None
 

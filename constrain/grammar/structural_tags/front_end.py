@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from constrain.collection import paused_collection
+from constrain.collection import without_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.lark.rules import write_lark
@@ -12,6 +12,7 @@ from constrain.grammar.structural_tags.reader import read_structural_tag
 from constrain.grammar.structural_tags.writer import grammar_of
 
 
+@without_collection
 def from_structural_tag(tag: Any, *, lenient: bool = False) -> GrammarIR:
     """The grammar of the texts that a structural tag describes.
 
@@ -34,7 +35,6 @@ def from_structural_tag(tag: Any, *, lenient: bool = False) -> GrammarIR:
     if not isinstance(lenient, bool):
         raise ConstrainError(f"lenient must be a boolean, not {lenient!r}")
     try:
-        with paused_collection():
-            return grammar_of(read_structural_tag(tag), write_lark, is_lenient=lenient)
+        return grammar_of(read_structural_tag(tag), write_lark, is_lenient=lenient)
     except RecursionError:
         raise SchemaError("the structural tag is nested too deeply") from None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, NamedTuple, get_args
 
-from constrain.collection import paused_collection
+from constrain.collection import without_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import FirstRegion, GrammarIR
 from constrain.grammar.prefix_tree import common_length
@@ -28,6 +28,7 @@ _NAMES_SHOWN = 20
 """Words of a schema that say nothing of the arguments of a tool."""
 
 
+@without_collection
 def from_tools(
     tools: Iterable[Any],
     *,
@@ -54,17 +55,16 @@ def from_tools(
     found = _allowed(read_tools(tools), allowed)
     names = _names_of_tokens(special_tokens, chosen, found)
     try:
-        with paused_collection():
-            writer = _Turn(chosen, property_order == "any", closed, names)
-            # A budget of thoughts is one of the first.
-            turn = writer.format(found, tool_choice, parallel, bool(reasoning), repeats=not has_budget)
-            region = writer.thoughts_first(reasoning, turn) if has_budget else None
-            if region is not None and names:
-                raise ConstrainError(f"reasoning={reasoning}: a number of tokens does not go with special_tokens")
-            if names:
-                turn = SpecialMarks(names).rewrite(turn)
-            ir = grammar_of(turn, is_lenient=lenient)
-            return ir if region is None else replace(ir, first_region=region)
+        writer = _Turn(chosen, property_order == "any", closed, names)
+        # A budget of thoughts is one of the first.
+        turn = writer.format(found, tool_choice, parallel, bool(reasoning), repeats=not has_budget)
+        region = writer.thoughts_first(reasoning, turn) if has_budget else None
+        if region is not None and names:
+            raise ConstrainError(f"reasoning={reasoning}: a number of tokens does not go with special_tokens")
+        if names:
+            turn = SpecialMarks(names).rewrite(turn)
+        ir = grammar_of(turn, is_lenient=lenient)
+        return ir if region is None else replace(ir, first_region=region)
     except RecursionError:
         raise SchemaError("the schema of a tool is nested too deeply") from None
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from constrain.errors import TokenizerError
@@ -29,19 +27,6 @@ def parts_of_file(content: dict[str, Any], outside: Iterable[int]) -> str:
     parts["model"] = {key: value for key, value in content["model"].items() if key not in _VOCABULARY}
     parts["outside"] = list(outside)
     return json.dumps(parts)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pauses the garbage collector while a file is read: it would go through half a million lists again and again, and
-    all of them stay."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def type_of(entry: Any) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from constrain.collection import without_collection
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.file_errors import errors_of
-from constrain.tokenizers.formats.json_parts import collector_paused
 from constrain.tokenizers.formats.rank_encodings import ENCODINGS, RankEncoding
 from constrain.tokenizers.json_files import read_json
 from constrain.tokenizers.models.byte_level_bpe import ByteLevelBPE, ByteLevelOptions
@@ -29,10 +29,10 @@ def load_tiktoken_file(
     path: Path, encoding: str | RankEncoding | None = None, eos_ids: tuple[int, ...] | None = None
 ) -> ByteLevelBPE:
     """Read a rank file; ``encoding``: one of :data:`ENCODINGS`, or a new one, where the file cannot tell."""
-    with collector_paused():
-        return _load(path, encoding, eos_ids)
+    return _load(path, encoding, eos_ids)
 
 
+@without_collection
 def _load(path: Path, encoding: str | RankEncoding | None, eos_ids: tuple[int, ...] | None) -> ByteLevelBPE:
     with errors_of(path):
         ranks = parse_ranks(path.read_bytes())

@@ -11,12 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from constrain.collection import without_collection
 from constrain.errors import TokenizerError
 from constrain.tokenizers.added_tokens import AddedToken
 from constrain.tokenizers.base import Tokenizer
 from constrain.tokenizers.byte_alphabet import bytes_to_text, text_to_bytes, tokens_as_bytes
 from constrain.tokenizers.file_errors import errors_of
-from constrain.tokenizers.formats.json_parts import MODELS, collector_paused, parts_of, parts_of_file, type_of
+from constrain.tokenizers.formats.json_parts import MODELS, parts_of, parts_of_file, type_of
 from constrain.tokenizers.formats.json_pieces import is_text, pieces_of_json, vocabulary_of
 from constrain.tokenizers.formats.json_post_processors import around_text, pair_template
 from constrain.tokenizers.formats.json_pre_tokenizers import PreTokenizer, read_pre_tokenizer
@@ -40,10 +41,10 @@ def load_tokenizer_json(path: Path, eos_ids: tuple[int, ...] | None = None) -> T
 
 def parse_tokenizer_json(data: bytes, folder: Path | None = None, eos_ids: tuple[int, ...] | None = None) -> Tokenizer:
     """The tokenizer in the content of a ``tokenizer.json``; ``folder`` holds further configuration files."""
-    with collector_paused():
-        return _parse(data, folder, eos_ids)
+    return _parse(data, folder, eos_ids)
 
 
+@without_collection
 def _parse(data: bytes, folder: Path | None, eos_ids: tuple[int, ...] | None) -> Tokenizer:
     try:
         content = read_json_with_merges(data)
