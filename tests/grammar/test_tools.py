@@ -17,6 +17,7 @@ from byte_tokens import BYTES, fits
 import constrain
 from bench.tool_turns import walk
 from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.tools.style import Reasoning, Section, ToolStyle
 from constrain.grammar.tools.styles import ALIASES, STYLES
 from constrain.tokenizers.chat.templates import render_chat
@@ -965,6 +966,28 @@ def test_lenient_leaves_out_members_that_the_schema_does_not_name() -> None:
         ({"any": {"x": "b"}}, False),
     ):
         assert fits(compiled, nested_turn("minimax_m3", values)) == expected, values
+
+
+@pytest.mark.parametrize("style", ["deepseek_v3.2", "gigachat3.5", "kimi_k3", "minicpm5", "muse_glimmer", "cohere_xml"])
+@pytest.mark.parametrize(
+    "value", ['{"city": "E"}', '["E", 1]', '{"city": "E', '{"city": "', "{]E", '"E"', "1", " ", ""]
+)
+@pytest.mark.parametrize("space", ["", " ", "\n"])
+def test_json_in_xml_reads_the_same_character_by_character(style: str, value: str, space: str) -> None:
+    """A string in it may hold the end of the value, and it may be no JSON."""
+    before, mark, behind = WRITTEN[style].partition("3")
+    if style == "minicpm5":
+        before, mark, behind = WRITTEN[style].partition(">3<")
+        before, behind = before + ">", "<" + behind
+    assert mark
+    end = ARGUMENT_STYLES[STYLES[ALIASES.get(style, style)].arguments].end
+    turn = before + space + value.replace("E", end) + space + behind
+    read = parse(turn, style, [WEATHER, TIME], reasoning=False)
+    parser = TurnParser(style, [WEATHER, TIME], reasoning=False)
+    for character in turn:
+        parser.feed(character)
+    parser.finish()
+    assert parser.turn == read
 
 
 @pytest.mark.parametrize("style", ["qwen3", "qwen3_coder", "minimax_m3"])
