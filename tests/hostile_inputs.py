@@ -278,7 +278,7 @@ def regexes(n: int) -> list[Case]:
         "a great count": "(ab?){0,1000000}b.{100000}x",
         "groups": "(" * n + "a" + ")" * n,
         "open groups": "(" * n,
-        "a back-reference": r"(a)\1",
+        "a back-reference": r"(a+)\1",
         "a long look-behind": "(?<=a{3,9})b(?<=.{30})a",
         "a set": "[" + "".join(chr(0x4E00 + 2 * i) for i in range(n)) + "]",
         "sets": "".join(f"[{chr(0x100 + 3 * i)}-{chr(0x10000 + 7 * i)}]" for i in range(n)),

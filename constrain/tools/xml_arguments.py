@@ -127,7 +127,10 @@ class ArgumentReader:
         begin = at
         if "string" not in kinds and not self._looked:
             value_at = self._skip_space(at)
-            if text[value_at : value_at + 1] in ("{", "["):
+            if value_at == len(text):
+                # Whether a bracket comes is not known.
+                raise NotYet
+            if text[value_at] in "{[":
                 # A string in it may hold the end.
                 self._scanner = self._scanner or BracketScanner(value_at)
                 begin = self._scanner.end(text)

@@ -90,6 +90,11 @@ def test_objects_that_name_members_are_closed() -> None:
     assert fits({"type": "object"}, '{"c":1}', additional_properties=False)
     assert fits({**PAIR, "additionalProperties": True}, '{"a":1,"c":1}', additional_properties=False)
     assert not fits(json.dumps(PAIR), '{"a":1,"c":1}', additional_properties=False)
+    # What is required is named, too.
+    required = {**PAIR, "required": ["c"]}
+    assert fits(required, '{"a":1,"c":[1]}', additional_properties=False)
+    for text in ('{"a":1}', '{"a":1,"c":1,"d":1}'):
+        assert not fits(required, text, additional_properties=False)
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,30 @@ def test_anchors_and_one_character_look_arounds(pattern: str) -> None:
     check(pattern)
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(a|b)-\1",
+        r"(a|b|ab)(-|b)\1\2",
+        r"(a|b)(b?)\2\1",
+        r"([ab])\1",
+        r"(a{1,3})-\1",
+        r"(|a)b\1",
+        r"((a|b)\2)-\1",
+        r"(?:(a|b)\1)*",
+        r"(?P<x>a|b)-?(?P=x)",
+        r"(?:-(a|b))(a|b)\2",
+        r"(a|b)*(a|-)\2",
+        r"(?:(a|-)b\1){2,}",
+        r"(?!.*(a|b)-?\1)[ab-]*",
+        r"(?=(a|b).\1)[ab-]*",
+        r"(a)(?<=(a))\1b",
+    ],
+)
+def test_back_references_to_groups_of_few_texts(pattern: str) -> None:
+    check(pattern)
+
+
 @pytest.mark.parametrize("pattern", LOOKS)
 def test_look_arounds(pattern: str) -> None:
     check(pattern)
@@ -389,6 +413,13 @@ def test_interegular_agrees_on_simple_patterns(pattern: str) -> None:
         (r"\bé", ["aé"], ["é", "-é"]),
         (r"(?<n>a)+$", ["baa"], ["b"]),
         (r"\p{Lu}\P{L}$", ["É-"], ["é-", "ÉÉ"]),
+        (r"^(?<n>a|😀)\k<n>\1$", ["aaa", "😀😀😀"], ["aa", "aa😀"]),
+        (
+            # Each of three words once, as a tool of a public API asks for.
+            r"^(?!.*(?:^|,)(team|scim|mocks:off),(?:.*,)?\1(?:$|,))(team|scim|mocks:off)(,(team|scim|mocks:off))*$",
+            ["team", "scim,team", "mocks:off,team,scim"],
+            ["team,team", "team,scim,team", "scim,", "mocks"],
+        ),
     ],
 )
 def test_ecma_dialect(pattern: str, yes: list[str], no: list[str]) -> None:

@@ -17,6 +17,7 @@ from byte_tokens import BYTES, fits
 import constrain
 from bench.tool_turns import walk
 from constrain.errors import ConstrainError, SchemaError
+from constrain.grammar.structural_tags.styles import STYLES as ARGUMENT_STYLES
 from constrain.grammar.tools.style import Reasoning, Section, ToolStyle
 from constrain.grammar.tools.styles import ALIASES, STYLES
 from constrain.tokenizers.chat.templates import render_chat
@@ -916,6 +917,91 @@ def test_a_free_value_in_a_style_that_repeats_names_is_named(free: dict[str, Any
     with pytest.raises(SchemaError, match=re.escape(reason)) as caught:
         constrain.Grammar.from_tools(tools, style="minimax_m3")
     assert caught.value.pointer.startswith("#/1/parameters")
+
+
+@pytest.mark.parametrize(
+    ("style", "name", "way"),
+    [
+        ("llama4_pythonic", "from", "it is no name in Python"),
+        ("lfm2", "x-lat", "it is no name in Python"),
+        ("qwen3_coder", "a>b", "is not supported in this style: it would be read as another"),
+        ("minimax_m3", "a<b", "is not supported in this style: it would be read as another"),
+        ("gemma4", "a:b", "is not supported in this style: it would be read as another"),
+    ],
+)
+@pytest.mark.parametrize("required", [True, False])
+def test_lenient_leaves_out_an_argument_whose_name_cannot_be_written(
+    style: str, name: str, way: str, required: bool
+) -> None:
+    """What was written with the name is no call to a reader of the style."""
+    members = {name: {"type": "integer"}, "n": {"type": "boolean"}}
+    parameters = {"type": "object", "properties": members, "required": [name, "n"] if required else ["n"]}
+    tools = [WEATHER, {"name": "f", "parameters": parameters}]
+    with pytest.raises(SchemaError, match=rf"^at #/1/parameters/properties/\S+: .*{way}; lenient, or .* leaves it out"):
+        constrain.Grammar.from_tools(tools, style=style)
+    options: dict[str, Any] = {"style": style, "tool_choice": "f", "reasoning": False}
+    for order in ("schema", "any"):
+        grammar = constrain.Grammar.from_tools(tools, lenient=True, property_order=order, **options)
+        assert [warning.rpartition(": ")[2] for warning in grammar.warnings] == ["it is left out"]
+        matcher = constrain.Matcher(constrain.GrammarCompiler(BYTES).compile(grammar))
+        turn = bytes(matcher.completion()).decode()
+        assert name not in turn
+        assert parse(turn, style, tools, reasoning=False).calls == [Call("f", {"n": True})]
+
+
+def test_lenient_leaves_out_members_that_the_schema_does_not_name() -> None:
+    """Tools often have an argument with any members; where only named ones can be written, it is empty."""
+    free = {"type": "object", "additionalProperties": {"type": "string"}}
+    parameters = {"type": "object", "properties": {"name": {"type": "string"}, "more": free, "any": {}}}
+    tools = [WEATHER, {"name": "f", "parameters": parameters}]
+    reason = "members that the schema does not name are not supported in this style; they may come in 'more'; lenient, "
+    with pytest.raises(SchemaError, match=re.escape(reason)):
+        constrain.Grammar.from_tools(tools, style="minimax_m3")
+    grammar = constrain.Grammar.from_tools(tools, style="minimax_m3", tool_choice="f", lenient=True, reasoning=False)
+    assert [warning.rpartition(": ")[2] for warning in grammar.warnings] == ["they are left out"] * 2
+    compiled = constrain.GrammarCompiler(BYTES).compile(grammar)
+    for values, expected in (
+        ({"name": "a", "more": {}, "any": {}}, True),
+        ({"more": {"x": "b"}}, False),
+        ({"any": {"x": "b"}}, False),
+    ):
+        assert fits(compiled, nested_turn("minimax_m3", values)) == expected, values
+
+
+@pytest.mark.parametrize("style", ["deepseek_v3.2", "gigachat3.5", "kimi_k3", "minicpm5", "muse_glimmer", "cohere_xml"])
+@pytest.mark.parametrize(
+    "value", ['{"city": "E"}', '["E", 1]', '{"city": "E', '{"city": "', "{]E", '"E"', "1", " ", ""]
+)
+@pytest.mark.parametrize("space", ["", " ", "\n"])
+def test_json_in_xml_reads_the_same_character_by_character(style: str, value: str, space: str) -> None:
+    """A string in it may hold the end of the value, and it may be no JSON."""
+    before, mark, behind = WRITTEN[style].partition("3")
+    if style == "minicpm5":
+        before, mark, behind = WRITTEN[style].partition(">3<")
+        before, behind = before + ">", "<" + behind
+    assert mark
+    end = ARGUMENT_STYLES[STYLES[ALIASES.get(style, style)].arguments].end
+    turn = before + space + value.replace("E", end) + space + behind
+    read = parse(turn, style, [WEATHER, TIME], reasoning=False)
+    parser = TurnParser(style, [WEATHER, TIME], reasoning=False)
+    for character in turn:
+        parser.feed(character)
+    parser.finish()
+    assert parser.turn == read
+
+
+@pytest.mark.parametrize("style", ["qwen3", "qwen3_coder", "minimax_m3"])
+def test_an_argument_that_is_required_and_nothing_else_is_named(style: str) -> None:
+    """Published OpenAPI documents require members that they do not describe: a call has them, of any value."""
+    parameters = {"type": "object", "properties": {"id": {"type": "boolean"}}, "required": ["team", "id"]}
+    tools = [WEATHER, {"name": "f", "parameters": parameters}]
+    lenient = style == "minimax_m3"
+    options: dict[str, Any] = {"style": style, "tool_choice": "f", "reasoning": False, "lenient": lenient}
+    matcher = constrain.Matcher(
+        constrain.GrammarCompiler(BYTES).compile(constrain.Grammar.from_tools(tools, **options))
+    )
+    arguments = parse(bytes(matcher.completion()).decode(), style, tools, reasoning=False).calls[0].arguments
+    assert list(arguments) == ["id", "team"]
 
 
 # -- the models' own templates ---------------------------------------------------------------------

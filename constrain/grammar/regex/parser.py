@@ -12,7 +12,8 @@ from typing import Literal, get_args
 from constrain.errors import GrammarError
 from constrain.grammar.regex import charsets, classes
 from constrain.grammar.regex.nested_sets import read_nested_set
-from constrain.grammar.regex.nodes import After, Before, Chars, Node, alt, chars, look, rep, seq
+from constrain.grammar.regex.nodes import NIL, After, Before, Chars, Node, alt, chars, look, rep, seq
+from constrain.grammar.regex.references import MAX_TEXTS, Reference, resolved, texts_of
 from constrain.grammar.utf8 import ALL, CodePoints, negate
 from constrain.limits import spend
 
@@ -47,6 +48,11 @@ _BRACES = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
 _INLINE_FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:(-)([a-zA-Z]*))?([:)])")
 _GROUP_NAME = re.compile(r"\(\?P?<([^>)]*)>")
 
+_REFERENCE = re.compile(r"\\([1-9][0-9]*)|\\k<([^>)]*)>|\(\?P=([^)]*)\)")
+_NOT_REGULAR = (
+    "back-references are not regular and not supported, unless the group is of few texts and stands beside them"
+)
+
 # What a quantifier may follow.
 _NONE, _ATOM, _QUANTIFIED, _ANCHOR = range(4)
 
@@ -79,14 +85,21 @@ def parse(pattern: str, flags: str, dialect: str, *, ascii_case: bool = False) -
 class _Group:
     """An open group: what came before it, and what to make of it when it closes."""
 
-    __slots__ = ("alternatives", "at", "flags", "items", "kind")
+    __slots__ = ("alternatives", "at", "flags", "items", "keys", "kind")
 
-    def __init__(self, kind: str, at: int, items: list[Node], alternatives: list[Node], flags: int) -> None:
+    def __init__(
+        self, kind: str, at: int, items: list[Node], alternatives: list[Node], flags: int, keys: tuple[str, ...]
+    ) -> None:
         self.kind = kind
+        # The number and the name that references have for it.
+        self.keys = keys
         self.at = at
         self.items = items
         self.alternatives = alternatives
         self.flags = flags
+
+
+_NO_GROUP: tuple[list[Node], int, Node] = ([], 0, NIL)
 
 
 @lru_cache(maxsize=4096)
@@ -102,6 +115,11 @@ class _Parser(charsets.Source):
         self.alternatives: list[Node] = []
         self.groups: list[_Group] = []
         self.names: set[str] = set()
+        self.captures = 0
+        # The groups that have closed, by their numbers and names: the sequence that has one, and where.
+        self.captured: dict[str, tuple[list[Node], int, Node]] = {}
+        # How many combinations of texts the back-references make.
+        self.ways = 1
         self.assertions = 0
         self.last = _NONE
         # There greed is a flag, nothing is possessive, and more assertions are escapes.
@@ -131,7 +149,7 @@ class _Parser(charsets.Source):
                 self._close()
             elif char == "|":
                 self.at += 1
-                self.alternatives.append(seq(self.items))
+                self.alternatives.append(resolved(self.items))
                 self.items = []
                 self.last = _NONE
             elif char == ".":
@@ -143,7 +161,7 @@ class _Parser(charsets.Source):
                 self._quantifier(char)
         if self.groups:
             self.fail("this ( is never closed with )", self.groups[-1].at)
-        return alt([*self.alternatives, seq(self.items)])
+        return alt([*self.alternatives, resolved(self.items)])
 
     def _atom(self, node: Node) -> None:
         self.items.append(node)
@@ -194,9 +212,11 @@ class _Parser(charsets.Source):
             self._anchor(letter, 2)
             return
         if letter == "k" and text.startswith("<", at + 2):
-            self.fail("back-references are not regular and not supported", at)
+            self._refer()
+            return
         if letter and letter in "123456789" and (self.ecma or not _is_octal(text[at + 1 : at + 4])):
-            self.fail("back-references are not regular and not supported", at)
+            self._refer()
+            return
         found = charsets.read_escape(self, in_set=False)
         if isinstance(found, int):
             self._atom(_char(found, self.flags & charsets.CASE))
@@ -211,7 +231,7 @@ class _Parser(charsets.Source):
             self.fail(f"groups are nested more than {MAX_DEPTH} deep", at)
         opening = text[at : at + 4]
         if not opening.startswith("(?"):
-            self._push("group", at, 1)
+            self._push("group", at, 1, captures=True)
         elif opening.startswith("(?:"):
             self._push("group", at, 3)
         elif opening.startswith(("(?=", "(?!")):
@@ -226,7 +246,7 @@ class _Parser(charsets.Source):
                 self.fail("this comment is never closed with )", at)
             self.at = end + 1
         elif opening.startswith("(?P="):
-            self.fail("back-references are not regular and not supported", at)
+            self._refer()
         elif opening.startswith("(?("):
             self.fail("conditional groups are not supported", at)
         elif opening.startswith(("(?P<", "(?<")):
@@ -234,10 +254,32 @@ class _Parser(charsets.Source):
         else:
             self._inline_flags(at)
 
-    def _push(self, kind: str, at: int, length: int) -> None:
+    def _refer(self) -> None:
+        """Read a back-reference, to a group that is an item of the same sequence."""
+        at = self.at
+        match = _REFERENCE.match(self.text, at)
+        items, place, group = (
+            self.captured.get(match[1] or match[2] or match[3] or "", _NO_GROUP) if match else _NO_GROUP
+        )
+        # A group that is repeated is another item.
+        is_item = items is self.items and items[place] is group
+        # With the flag i a reference matches its text in any case.
+        texts = texts_of(group) if is_item and not self.flags & charsets.FOLD else None
+        if match is None or texts is None:
+            self.fail(_NOT_REGULAR, at)
+        if not any(isinstance(item, Reference) and item.group == place for item in items):
+            self.ways *= len(texts)
+            if self.ways > MAX_TEXTS:
+                self.fail(_NOT_REGULAR, at)
+        self.at = match.end()
+        self._atom(Reference(place, texts))
+
+    def _push(self, kind: str, at: int, length: int, captures: bool = False, name: str = "") -> None:
         if kind.startswith("look"):
             self._count_assertion(at)
-        self.groups.append(_Group(kind, at, self.items, self.alternatives, self.flags))
+        self.captures += captures
+        keys = tuple(filter(None, (str(self.captures), name))) if captures else ()
+        self.groups.append(_Group(kind, at, self.items, self.alternatives, self.flags, keys))
         self.items, self.alternatives = [], []
         self.last = _NONE
         self.at = at + length
@@ -252,7 +294,7 @@ class _Parser(charsets.Source):
         if name in self.names:
             self.fail(f"the group name {name!r} is used twice", at)
         self.names.add(name)
-        self._push("group", at, len(match[0]))
+        self._push("group", at, len(match[0]), captures=True, name=name)
 
     def _inline_flags(self, at: int) -> None:
         match = _INLINE_FLAGS.match(self.text, at)
@@ -289,13 +331,15 @@ class _Parser(charsets.Source):
         if not self.groups:
             self.fail("this ) closes nothing; for the character itself write \\)", at)
         group = self.groups.pop()
-        node = alt([*self.alternatives, seq(self.items)])
+        node = alt([*self.alternatives, resolved(self.items)])
         self.items, self.alternatives, self.flags = group.items, group.alternatives, group.flags
         self.at = at + 1
         if group.kind.startswith("look"):
             node = look(node, "<" not in group.kind, group.kind.endswith("!"), group.at)
         elif group.kind == "atomic" and node.low != node.high:
             self.fail("an atomic group is supported only if all its matches have the same length", group.at)
+        for key in group.keys:
+            self.captured[key] = self.items, len(self.items), node
         self._atom(node)
 
     # -- quantifiers ---------------------------------------------------------------------------
@@ -329,6 +373,8 @@ class _Parser(charsets.Source):
             self.fail(f"{text[at : at + length]} follows another quantifier; group what it is to repeat", at)
         self.at = at + length
         item = self.items.pop()
+        if isinstance(item, Reference):
+            self.fail(_NOT_REGULAR, at)
         follower = text[self.at : self.at + 1]
         if follower == "+" and not self.ecma and not self.is_rust:
             self.at += 1

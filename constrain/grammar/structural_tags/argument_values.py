@@ -7,6 +7,7 @@ Which members there are, in which order, and that none comes twice, is up to the
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,6 +21,7 @@ from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import Spelling, is_text
 from constrain.grammar.json_schema.lexical.texts import Text, Words, every, pattern_text, plain, without
 from constrain.grammar.json_schema.normal import nodes as n
+from constrain.grammar.json_schema.normal.few_values import members_of
 from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.rules.arrays import array_tails
 from constrain.grammar.json_schema.rules.objects import object_tails
@@ -40,6 +42,9 @@ _IDENTIFIER = regex_code_points("[a-zA-Z_][a-zA-Z0-9_]*")
 _CONTROLS = ((0, 0x1F),)
 # These would end a name, in one style or another.
 _NO_NAME = "<>\"&='"
+
+LEFT_OUT = "it is left out"
+"""What comes of a member that a style cannot write, for a lenient caller."""
 
 
 def _marks_of(style: ArgumentStyle) -> CodePoints:
@@ -217,23 +222,44 @@ class ArgumentWriter:
                     self.builder.add(start, right)
                 continue
             assert isinstance(node, n.ObjectNode)
-            self._check_names(node)
             self._write(start, node)
         self._writer.write_queued()
         return start
 
-    def _check_names(self, node: n.ObjectNode) -> None:
-        """Refuse members that the schema does not name where only names can be written.
+    def _with_names(self, node: n.ObjectNode) -> n.ObjectNode:
+        """An object without members that the schema does not name, where only names can be written.
 
-        That is in a style that repeats the name behind the value, and where there are special tokens around it.
+        That is in a style that repeats the name behind the value, and where there are special tokens around it.  Raises
+        SchemaError if there are such members, and the caller is not lenient.
         """
         is_limited = bool(self._style.after_end) or self._has_tokens_at_names
-        if is_limited and any(self.value(handle) is not None for _, handle in other_classes(node)):
-            # No leniency helps: there is no way to write them.
-            reason = "members that the schema does not name are not supported in this style"
-            # What is said of a value of any kind stands nowhere in the schema.
-            where = f"; they may come in {'.'.join(self._names)!r}" if self._names else ""
-            raise SchemaError(reason + where, node.pointer)
+        if not is_limited or all(self.value(handle) is None for _, handle in other_classes(node)):
+            return node
+        reason = "members that the schema does not name are not supported in this style"
+        # What is said of a value of any kind stands nowhere in the schema.
+        where = f"; they may come in {'.'.join(self._names)!r}" if self._names else ""
+        self._writer.refuse(reason + where, node.pointer, "they are left out")
+        named = frozenset(filter(is_text, {**node.properties, **node.required}))
+        never = Never(node.pointer, "only names of the schema can be written").handle
+        return replace(node, rules=(*node.rules, n.KeyRule(without(Words(named)) if named else every(), never)))
+
+    def _without_unwritable(self, node: n.ObjectNode) -> n.ObjectNode:
+        """An object without the named members whose names would be read as others.
+
+        Raises SchemaError if there are some, and the caller is not lenient.
+        """
+        left_out = []
+        for name, handle in members_of(node):
+            if not self._style.can_write_name(name) and self._is_possible(handle):
+                pointer = handle[0].pointer if handle else node.required.get(name, node.pointer)
+                reason = f"the name {name!r} is not supported in this style: it would be read as another"
+                self._writer.refuse(reason, pointer, LEFT_OUT)
+                left_out.append(name)
+        return without_members(node, left_out) if left_out else node
+
+    def _is_possible(self, handle: Handle) -> bool:
+        """Whether there may be a value, as far as its normal form says."""
+        return bool(self._writer.normal(handle).nodes)
 
     def _write(self, symbol: Symbol, node: n.ArrayNode | n.ObjectNode) -> None:
         """Write what stands in an array or object, with white space behind it, and before it if that is of no part."""
@@ -243,7 +269,8 @@ class ArgumentWriter:
             tails = array_tails(self, node)
         else:
             self._prefix = ""
-            tails = object_tails(self, self._with_writable_names(node))
+            named = self._with_names(self._without_unwritable(node))
+            tails = object_tails(self, self._with_writable_names(named))
         self._prefix = prefix
         if isinstance(tails, n.Conflict):
             self._writer.note_dead(symbol, tails)
@@ -320,13 +347,7 @@ class ArgumentWriter:
         self._names.append(name)
         value = self.value(handle)
         self._names.pop()
-        if value is None:
-            return value
-        if not self._style.can_write_name(name):
-            pointer = handle[0].pointer if handle else "#"
-            reason = f"the name {name!r} is not supported in this style: it would be read as another"
-            raise SchemaError(reason, pointer)
-        if not self._style.after_end:
+        if value is None or not self._style.after_end:
             return value
         return self.builder.sequence((value, self.builder.lexeme(r.literal(name + self._style.after_end), name)))
 
@@ -364,8 +385,6 @@ class ArgumentWriter:
         if isinstance(node, n.StringNode):
             return self._string(node, opening)
         if isinstance(node, (n.ArrayNode, n.ObjectNode)) and style.nests:
-            if isinstance(node, n.ObjectNode):
-                self._check_names(node)
             known = self._containers.get(node)
             if known is None:
                 known = self._containers[node] = self.builder.nonterminal(node.pointer)
@@ -471,6 +490,13 @@ class ArgumentWriter:
     def note(self, reason: str, pointer: str) -> None:
         """Add a warning."""
         self._writer.note(reason, pointer)
+
+
+def without_members(node: n.ObjectNode, names: Collection[str]) -> n.ObjectNode:
+    """An object without some members, even where they are required: they cannot be written."""
+    never = Never(node.pointer, "its name cannot be written").handle
+    required = {name: pointer for name, pointer in node.required.items() if name not in names}
+    return replace(node, properties={**node.properties, **dict.fromkeys(names, never)}, required=required)
 
 
 def objects_of_root(writer: RuleWriter) -> list[n.ObjectNode]:

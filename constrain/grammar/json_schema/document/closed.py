@@ -51,8 +51,16 @@ def closed(schema: Any, *, is_decided: bool = False) -> Any:
             result[word] = [closed(each) for each in value]
         elif word in _BY_NAME and isinstance(value, dict):
             result[word] = {name: closed(each) for name, each in value.items()}
+    named = result.get("properties", {})
+    if "additionalProperties" in result and not says and isinstance(named, dict):
+        # What is required is named, too.
+        result["properties"] = {**named, **{name: {} for name in _names(schema.get("required")) if name not in named}}
     return result
 
 
 def _names_members(schemas: list[Any]) -> bool:
     return any(isinstance(each, dict) and any(word in each for word in _NAMERS) for each in schemas)
+
+
+def _names(required: Any) -> list[str]:
+    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []

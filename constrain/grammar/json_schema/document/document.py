@@ -299,11 +299,11 @@ class Document:
             return default
         return dialect
 
-    def refuse(self, reason: str, pointer: str) -> None:
-        """Raise SchemaError for what cannot be enforced; take note of it if the caller is lenient."""
+    def refuse(self, reason: str, pointer: str, outcome: str = "it is not enforced") -> None:
+        """Raise SchemaError for what cannot be enforced; if the caller is lenient, take note of it and its outcome."""
         if not self.is_lenient:
             raise SchemaError(f"{reason}; {self.way_out} leaves it out, with a warning", pointer)
-        self.note(f"{reason}: it is not enforced", pointer)
+        self.note(f"{reason}: {outcome}", pointer)
 
     def leave_out(self, reason: str, pointer: str) -> None:
         """The same for what decides which values a schema allows, before others are told from these."""
