@@ -12,10 +12,9 @@ from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.conventions import NO_CONVENTIONS, Conventions, take_conventions
-from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, with_scope_if_needed
-from constrain.grammar.json_schema.document.shortened import shortened
+from constrain.grammar.json_schema.document.rewritten import closed, shortened
 from constrain.grammar.json_schema.embedded import write_document
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import notation_for

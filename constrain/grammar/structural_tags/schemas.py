@@ -7,10 +7,10 @@ from functools import lru_cache
 from constrain.errors import SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.document.closed import closed
+from constrain.grammar.json_schema.document.rewritten import closed
 from constrain.grammar.json_schema.embedded import placed, write_embedded
-from constrain.grammar.json_schema.lexical.excluding import notation_without
 from constrain.grammar.json_schema.lexical.layout import Layout, any_space_layout, layout_for
+from constrain.grammar.json_schema.lexical.notation import notation_without
 from constrain.grammar.json_schema.lexical.words import describe as describe_json
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.structural_tags.argument_values import ArgumentWriter, space_up_to

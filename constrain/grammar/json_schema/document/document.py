@@ -21,9 +21,10 @@ from constrain.grammar.json_schema.document.drafts import (
     UNDECLARED,
     UNSUPPORTED_DIALECTS,
     Dialect,
+    UnknownVocabulary,
+    dialect_of,
 )
 from constrain.grammar.json_schema.document.places import Handle, Place
-from constrain.grammar.json_schema.document.vocabularies import UnknownVocabulary, dialect_of
 from constrain.limits import spend
 
 MAX_DEPTH = 500

@@ -22,11 +22,11 @@ from constrain.grammar.json_schema.normal.assertions import (
     TYPES,
     Assertions,
     check_names,
+    check_values,
     to_array,
     to_count,
     to_decimal,
 )
-from constrain.grammar.json_schema.normal.json_values import check_values
 from constrain.grammar.json_schema.normal.nodes import Bound, Divisor, KeyRule, Term, describe, higher, lower
 from constrain.grammar.regex.charsets import find_posix_class
 

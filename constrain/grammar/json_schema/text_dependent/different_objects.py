@@ -22,7 +22,7 @@ from constrain.grammar.json_schema.text_dependent import object_states as states
 from constrain.grammar.json_schema.text_dependent.by_value import ByValue, nothing
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
 from constrain.grammar.json_schema.text_dependent.object_costs import Member, ObjectCosts
-from constrain.grammar.json_schema.text_dependent.object_members import ObjectMembers
+from constrain.grammar.json_schema.text_dependent.object_states import ObjectMembers
 from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, keys_without
 from constrain.grammar.persistent import PersistentMap, PersistentSet
 from constrain.grammar.regular import Regular

@@ -15,9 +15,8 @@ from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.text_dependent.different_arrays import ArrayAutomaton
 from constrain.grammar.json_schema.text_dependent.different_objects import ObjectAutomaton
 from constrain.grammar.json_schema.text_dependent.interfaces import Spare, UniqueAutomaton, Values
-from constrain.grammar.json_schema.text_dependent.known_scalars import KnownNumbers, KnownStrings
+from constrain.grammar.json_schema.text_dependent.known_scalars import KnownNumbers, KnownStrings, excluding, only
 from constrain.grammar.json_schema.text_dependent.membership import Membership
-from constrain.grammar.json_schema.text_dependent.scalar_nodes import excluding, only
 from constrain.grammar.json_schema.text_dependent.spare_values import SpareValues
 from constrain.grammar.json_schema.writing.context import Written
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
