@@ -119,12 +119,8 @@ class Location(Place):
                 handles[name] = known.handle
         return handles
 
-    def beside(self, schema: Constant | bool, *path: str) -> Handle:
-        """A schema that does not stand in the document, but says what stands at ``path``."""
-        return self.at(schema, self.pointer_to(*path))
-
     def at(self, schema: Constant | bool, pointer: str) -> Handle:
-        """The same, with the pointer of that place."""
+        """A schema that does not stand in the document, but says what stands at a pointer."""
         return Location(schema, pointer, self.resource, self.depth).handle
 
     def pointer_to(self, *path: str) -> str:

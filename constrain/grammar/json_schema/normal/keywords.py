@@ -319,10 +319,6 @@ _LONGEST_SLIP = 30
 # -- the table -----------------------------------------------------------------------------------
 
 
-def _unsupported(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    location.fail(f"the keyword {keyword!r} is not supported", keyword)
-
-
 @lru_cache(maxsize=1024)
 def _near(keyword: str) -> str:
     """What an unknown keyword may be a slip of the pen for, in words; empty if nothing is near."""
@@ -402,7 +398,7 @@ def _readers(dialect: Dialect) -> dict[str, Reader | None]:
     """The table for one draft; None is an annotation."""
     table = _READERS.get(dialect)
     if table is None:
-        table = {word: KEYWORDS.get(word, _unsupported) for word in dialect.words - CONTENT}
+        table = {word: KEYWORDS[word] for word in dialect.words - CONTENT - ANNOTATIONS}
         table |= dict.fromkeys(ANNOTATIONS)
         if dialect.boolean_exclusive:
             table["exclusiveMinimum"] = table["exclusiveMaximum"] = _read_boolean_exclusive

@@ -45,16 +45,6 @@ Container = n.ArrayNode | n.ObjectNode
 _NOT_WRITTEN: Symbol = 1 << 40
 
 
-def write_rules(
-    document: Document, layout: Layout, around: Regular | None, *, any_order: bool, max_work: int
-) -> GrammarIR:
-    """The grammar of the values that are valid for the document's root, with some white space ``around`` them.
-
-    Raises SchemaError if there certainly is none; where only the engine can know, ``make_error`` of the result does.
-    """
-    return RuleWriter(document, layout, any_order, max_work).write(around)
-
-
 class RuleWriter:
     """Writes values; it is the :class:`~..writing.context.Context` of arrays and objects.
 
@@ -99,7 +89,11 @@ class RuleWriter:
         self._formats: set[str] = set() if whole is None else whole.formats
 
     def write(self, around: Regular | None = None) -> GrammarIR:
-        """The grammar of the values of the document's root; with some white space around them."""
+        """The grammar of the values of the document's root; with some white space around them.
+
+        Raises SchemaError if there certainly is none; where only the engine can know, ``make_error`` of the result
+        does.
+        """
         start = self.write_root()
         self.check_satisfiable(start)
         # Last, so that what is wrong with a part that matters is told by who knows what it is for.
@@ -114,7 +108,11 @@ class RuleWriter:
             make_error=_make_error,
             describe=describe,
             unfolded=self._unfolded,
-            make_unfolding=self._make_unfolding() if self._unfolded else None,
+            make_unfolding=(
+                UnfoldingMaker(self._unfolded, self.builder.lexemes(), self.builder.nonterminal_count)
+                if self._unfolded
+                else None
+            ),
             makes_lexemes=self.makes_lexemes,
             stock=stock_for(self._formats),
             make_events=JsonReader,
@@ -373,9 +371,6 @@ class RuleWriter:
         """The symbol of an array or object in a layout."""
         written = self._known.get(layout)
         return None if written is None else written.containers.get(node)
-
-    def _make_unfolding(self) -> UnfoldingMaker:
-        return UnfoldingMaker(self._unfolded, self.builder.lexemes(), self.builder.nonterminal_count)
 
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""

@@ -102,9 +102,7 @@ class KnownStrings:
         return self._all
 
     def _step_left(self, tree: GrowingTree, value: Instance, is_added: bool) -> GrowingTree:
-        if not is_text(value.content) or not self._allows(value):
-            return tree
-        return tree.minus(value.content) if is_added else tree.plus(value.content)
+        return self._step(tree, value, not is_added)
 
 
 class _Known(NamedTuple):
@@ -230,10 +228,6 @@ def excluding(node: n.Node, values: Collection[Instance]) -> n.Node | None:
             return replace(node, values=left) if left else None
         return replace(node, terms=(*node.terms, n.Term(without(Words(words)), node.pointer)))
     assert isinstance(node, n.NumberNode)
-    if node.values is not None:
-        known = {decimal(value.content) for value in values}
-        kept = tuple(value for value in node.values if value not in known)
-        return replace(node, values=kept) if kept else None
     numbers = [number for value in values if (number := moderate(value.content)) is not None]
     # What is too long or too large to be left out one by one is left out with all of its kind.
     is_moderate = node.is_moderate or len(numbers) < len(values)
