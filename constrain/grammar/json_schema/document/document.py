@@ -178,12 +178,7 @@ class Document:
     ) -> None:
         self.warnings: list[str] = []
         self.is_loose = False
-        self.asserts_formats = options.asserts_formats
-        self.matches_in_full = options.matches_in_full
-        self.coerces_one_of = options.coerces_one_of
-        self.unwritable = options.unwritable
-        self.is_lenient = options.is_lenient
-        self.way_out = options.way_out
+        self.options = options
         # By identity: a dict that is used in two places of a Python schema (or in itself) is one schema.
         self.locations: dict[int, Location] = {}
         self._scoped: dict[tuple[int, tuple[Resource, ...]], Location] = {}
@@ -298,8 +293,8 @@ class Document:
 
     def refuse(self, reason: str, pointer: str) -> None:
         """Raise SchemaError for what cannot be enforced; take note of it if the caller is lenient."""
-        if not self.is_lenient:
-            raise SchemaError(f"{reason}; {self.way_out} leaves it out, with a warning", pointer)
+        if not self.options.is_lenient:
+            raise SchemaError(f"{reason}; {self.options.way_out} leaves it out, with a warning", pointer)
         self.note(f"{reason}: it is not enforced", pointer)
 
     def leave_out(self, reason: str, pointer: str) -> None:

@@ -204,12 +204,13 @@ def _read_pattern(assertions: Assertions, value: Any, location: Location, keywor
 def _pattern(source: str, location: Location, *path: str) -> Text | None:
     """The strings in which a pattern is found; None if it cannot be enforced, and the caller is lenient."""
     document = location.resource.document
+    options = document.options
     try:
         text = pattern_text(source)
-        if document.matches_in_full:
+        if options.matches_in_full:
             text = pattern_text(f"^(?:{source})$")
-        if document.unwritable and text != ALL_TEXTS:
-            text = every(text, without(pattern_text(_one_of(document.unwritable))))
+        if options.unwritable and text != ALL_TEXTS:
+            text = every(text, without(pattern_text(_one_of(options.unwritable))))
     except GrammarError as error:
         document.leave_out(f"pattern {describe(source)}: {error}", location.pointer_to(*path))
         return None
@@ -229,7 +230,7 @@ def _read_format(assertions: Assertions, value: Any, location: Location, keyword
     if not isinstance(value, str):
         location.fail(f"format must be a string, not {type_name(value)}", keyword)
     document = location.resource.document
-    if not document.asserts_formats and not location.resource.dialect.asserts_formats:
+    if not document.options.asserts_formats and not location.resource.dialect.asserts_formats:
         return
     if value in FORMATS or value == IDN_HOSTNAME:
         assertions.terms += (Term(Format(value), f"{location.pointer}/{keyword}"),)

@@ -234,7 +234,7 @@ class Normalizer(Attempts):
         if assertions.one_of is not None:
             any_of = partial(self._any_of, branches=assertions.one_of, location=location)
             one_of = partial(self._one_of, branches=assertions.one_of, location=location)
-            ways = (any_of,) if location.resource.document.coerces_one_of else (one_of, any_of)
+            ways = (any_of,) if location.resource.document.options.coerces_one_of else (one_of, any_of)
             result = self.if_possible(result, f"{pointer}/oneOf", *ways)
         if assertions.excluded is not None:
             minus = partial(self._minus, handle=assertions.excluded, pointer=pointer)

@@ -69,7 +69,7 @@ class RuleWriter:
         self.any_order = any_order
         self.refuse = document.refuse
         self.note = document.note
-        self._normalizer = Normalizer(max_work, document)
+        self.normal = Normalizer(max_work, document).normal
         self.builder: GrammarBuilder = GrammarBuilder() if whole is None else whole
         self.key = self.builder.own_lexeme
         self._first = self.builder.nonterminal_count
@@ -126,7 +126,7 @@ class RuleWriter:
 
     def root(self) -> n.Normal:
         """The normal form of the document's root."""
-        return self._normalizer.normal(self._document.references.follow(self._document.root))
+        return self.normal(self._document.references.follow(self._document.root))
 
     def write_root(self) -> Symbol:
         """The nonterminal of the values of the document's root, without white space before them."""
@@ -209,7 +209,7 @@ class RuleWriter:
                 written.scalars[id(core)] = known
             result = values[handle] = known[0]
             return result
-        normal = self._normalizer.normal(handle)
+        normal = self.normal(handle)
         conflict = normal.conflict
         symbols: dict[Symbol, None] = {}
         listed, nodes = self._listed(normal.nodes, self.layout.inner)
@@ -294,10 +294,6 @@ class RuleWriter:
     def why_nothing(self, handle: Handle) -> n.Conflict:
         """Why :meth:`value` gave None for a handle."""
         return self._why_nothing[handle]
-
-    def normal(self, handle: Handle) -> n.Normal:
-        """The normal form of a handle."""
-        return self._normalizer.normal(handle)
 
     def scalar(self, node: n.Node) -> Symbol | None:
         """The symbol of a scalar node, after white space."""
