@@ -72,6 +72,7 @@ def test_arrays_that_do_not_say_how_long_they_are() -> None:
         ({**integers, "minItems": 4}, 4),
         ({"allOf": [integers, {"maxItems": 3}]}, 3),
         ({"type": ["array", "null"]}, 2),
+        ({"if": {"type": "array"}, "then": {"items": {}}}, 2),
     ):
         for count in range(6):
             fitting = schema.get("minItems", 0) <= count <= most
@@ -79,6 +80,8 @@ def test_arrays_that_do_not_say_how_long_they_are() -> None:
             inner = json.dumps({"a": [1] * count})
             assert fits({"properties": {"a": schema}}, inner, max_array_length=2) == fitting
     assert not fits({"$defs": {"x": integers}, "$ref": "#/$defs/x"}, "[1,2,3]", max_array_length=2)
+    assert not fits({"prefixItems": [integers]}, "[[1,2,3]]", max_array_length=2)
+    assert fits({"prefixItems": [integers]}, "[[1,2]]", max_array_length=2)
     assert fits(integers, "[1,2,3]")
 
 
@@ -87,6 +90,15 @@ def test_objects_that_name_members_are_closed() -> None:
         assert fits(PAIR, text, additional_properties=False) == fitting
         assert fits({"allOf": [PAIR, {"properties": {"d": {}}}]}, text, additional_properties=False) == fitting
         assert fits({"items": PAIR}, f"[{text}]", additional_properties=False) == fitting
+        assert fits({"prefixItems": [PAIR]}, f"[{text}]", additional_properties=False) == fitting
+    # What holds under a condition names members of the same object, and does not close it.
+    more = {"properties": {"c": {}}}
+    for conditional in (
+        {**PAIR, "if": {"properties": {"a": {}}}, "then": more},
+        {**PAIR, "dependentSchemas": {"a": more}},
+    ):
+        assert fits(conditional, '{"a":1,"c":1}', additional_properties=False)
+        assert not fits(conditional, '{"a":1,"d":1}', additional_properties=False)
     assert fits({"type": "object"}, '{"c":1}', additional_properties=False)
     assert fits({**PAIR, "additionalProperties": True}, '{"a":1,"c":1}', additional_properties=False)
     assert not fits(json.dumps(PAIR), '{"a":1,"c":1}', additional_properties=False)

@@ -138,6 +138,7 @@ def test_every_keyword_of_every_draft_has_a_meaning() -> None:
         ({"$schema": 5}, "#/$schema"),
         ({"$schema": D3}, "#/$schema"),
         ({"$id": 5}, "#/$id"),
+        ({"$id": "http://a/", "not": {"$id": "http://["}}, "#/not/$id"),
         ({5: 6}, "#"),
         ({"properties": {5: {}}}, "#/properties"),
         ({"const": {5: 1}}, "#/const"),

@@ -29,28 +29,21 @@ MAX_WORK = 100_000
 
 
 def embed_schema(
-    whole: EmbeddingBuilder, schema: dict[str, Any] | bool, layout: Layout, *, any_order: bool = False
-) -> Symbol:
-    """The symbol of the JSON values that are valid for a schema.
-
-    Raises SchemaError and LimitError as :func:`~constrain.grammar.json_schema.front_end.from_json_schema` does.
-    """
-    return write_embedded(whole, schema, layout, RuleWriter.write_root, any_order=any_order)
-
-
-def write_embedded(
     whole: EmbeddingBuilder,
     schema: dict[str, Any] | bool,
     layout: Layout,
-    write: Callable[[RuleWriter], Symbol],
+    write: Callable[[RuleWriter], Symbol] = RuleWriter.write_root,
     *,
-    any_order: bool,
+    any_order: bool = False,
     place: str = "#",
 ) -> Symbol:
-    """The same with rules of one's own for the root: ``write`` gives its symbol, with the writer's help.
+    """The symbol of the JSON values that are valid for a schema.
 
-    ``write`` leaves nothing queued.  Warnings name places below ``place``, where the schema stands in the whole; the
-    pointer of an error begins at the schema.
+    ``write`` gives it, with the writer's help; one that has rules of its own for the root leaves nothing queued.
+    Warnings name places below ``place``, where the schema stands in the whole; the pointer of an error begins at the
+    schema.
+
+    Raises SchemaError and LimitError as :func:`~constrain.grammar.json_schema.front_end.from_json_schema` does.
     """
     schema, conventions = take_conventions(schema)
     if conventions is not NO_CONVENTIONS:

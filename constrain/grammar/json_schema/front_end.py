@@ -12,16 +12,15 @@ from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.conventions import NO_CONVENTIONS, Conventions, take_conventions
-from constrain.grammar.json_schema.document.closed import closed
 from constrain.grammar.json_schema.document.document import MAX_DEPTH, Document, Options, parse
 from constrain.grammar.json_schema.document.references import References, with_scope_if_needed
-from constrain.grammar.json_schema.document.shortened import shortened
+from constrain.grammar.json_schema.document.rewritten import closed, shortened
 from constrain.grammar.json_schema.embedded import write_document
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import notation_for
 from constrain.grammar.json_schema.normal.nodes import describe
-from constrain.grammar.json_schema.rules.rules import RuleWriter, write_rules
-from constrain.grammar.json_schema.spaces import Spaces, space_around
+from constrain.grammar.json_schema.rules.rules import RuleWriter
+from constrain.grammar.json_schema.spaces import layout_of_options, space_around
 from constrain.grammar.regular import Regular
 from constrain.grammar.schema_options import (
     Formats,
@@ -104,14 +103,15 @@ def _reading(
         raise ConstrainError(f"max_array_length must be a number of items, not {max_array_length!r}")
     if not isinstance(lenient, (bool, int)):
         raise ConstrainError(f"lenient must be a boolean, not {describe(lenient)}")
-    spaces = Spaces(whitespace, max_whitespace, indent, separators, whitespace_pattern, separator_patterns)
     numbered = conventions.unicode_escapes or unicode_escapes
     if ensure_ascii and numbered != "any":
         raise ConstrainError(
             "ensure_ascii goes with unicode_escapes='any' only: all beyond ASCII is written as \\uXXXX"
         )
     notation = notation_for(spelling == "canonical", ensure_ascii, numbers == "plain", numbered, conventions.escapes)
-    layout = conventions.layout(notation) or spaces.layout(notation)
+    layout = conventions.layout(notation) or layout_of_options(
+        notation, whitespace, max_whitespace, indent, separators, whitespace_pattern, separator_patterns
+    )
     options = Options(
         asserts_formats=formats == "assert",
         is_lenient=bool(lenient) or conventions.is_lenient,
@@ -163,9 +163,7 @@ def from_json_schema(schema: dict[str, Any] | bool | str | bytes, **options: Unp
 
         def read(keeps_scope: bool) -> GrammarIR:
             document = Document(schema, asked.options, keeps_scope, references)
-            grammar = write_rules(
-                document, asked.layout, asked.around, any_order=asked.any_order, max_work=asked.max_work
-            )
+            grammar = RuleWriter(document, asked.layout, asked.any_order, asked.max_work).write(asked.around)
             if not grammar.makes_lexemes:
                 # Rules that look into the schema while a text is read make lexemes.
                 document.forget()

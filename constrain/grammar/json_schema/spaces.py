@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.json_schema.lexical import layout as layouts
@@ -11,39 +11,39 @@ from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.regular import EPSILON, Regular
 
 
-class Spaces(NamedTuple):
-    """The options of the same names of ``from_json_schema``, as they were given."""
+def layout_of_options(
+    notation: Notation,
+    whitespace: Any,
+    max_whitespace: Any,
+    indent: Any,
+    separators: Any,
+    whitespace_pattern: Any,
+    separator_patterns: Any,
+) -> layouts.Layout:
+    """The layout that the options of the same names ask for.
 
-    whitespace: Any
-    max_whitespace: Any
-    indent: Any
-    separators: Any
-    whitespace_pattern: Any
-    separator_patterns: Any
-
-    def layout(self, notation: Notation) -> layouts.Layout:
-        """The layout that they ask for.  Raises ConstrainError for a value that one cannot have, or that exclude each
-        other."""
-        pair = _pair("separators", self.separators)
-        for value in (self.max_whitespace, self.indent, *(pair or ())):
-            # What is no plain value cannot be the value of any option, and not even be compared with those that can.
-            if value is not None and not isinstance(value, (str, int, float)):
-                raise ConstrainError(f"no option for a schema can be {describe(value)}")
-        patterns = _pair("separator_patterns", self.separator_patterns)
-        if self.whitespace_pattern is None and patterns is None:
-            return layouts.layout_for(self.whitespace, self.max_whitespace, self.indent, pair, notation)
-        name = "separator_patterns" if self.whitespace_pattern is None else "whitespace_pattern"
-        is_alone = self.max_whitespace is None and self.indent is None and pair is None
-        if not is_alone or self.whitespace == "compact":
-            others = "whitespace='compact', max_whitespace, indent and separators"
-            raise ConstrainError(f"{name} says what white space there is: it does not go with {others}")
-        gap = EPSILON
-        if self.whitespace_pattern is not None:
-            gap = _matching("whitespace_pattern", self.whitespace_pattern)
-        if patterns is None:
-            return layouts.layout_of_patterns(gap, layouts.MARKS, notation)
-        comma, colon = (_matching("separator_patterns", *each) for each in zip(patterns, ",:", strict=True))
-        return layouts.layout_of_patterns(gap, (comma, colon), notation)
+    Raises ConstrainError for a value that one cannot have, or that exclude each other.
+    """
+    pair = _pair("separators", separators)
+    for value in (max_whitespace, indent, *(pair or ())):
+        # What is no plain value cannot be the value of any option, and not even be compared with those that can.
+        if value is not None and not isinstance(value, (str, int, float)):
+            raise ConstrainError(f"no option for a schema can be {describe(value)}")
+    patterns = _pair("separator_patterns", separator_patterns)
+    if whitespace_pattern is None and patterns is None:
+        return layouts.layout_for(whitespace, max_whitespace, indent, pair, notation)
+    name = "separator_patterns" if whitespace_pattern is None else "whitespace_pattern"
+    is_alone = max_whitespace is None and indent is None and pair is None
+    if not is_alone or whitespace == "compact":
+        others = "whitespace='compact', max_whitespace, indent and separators"
+        raise ConstrainError(f"{name} says what white space there is: it does not go with {others}")
+    gap = EPSILON
+    if whitespace_pattern is not None:
+        gap = _matching("whitespace_pattern", whitespace_pattern)
+    if patterns is None:
+        return layouts.layout_of_patterns(gap, layouts.MARKS, notation)
+    comma, colon = (_matching("separator_patterns", *each) for each in zip(patterns, ",:", strict=True))
+    return layouts.layout_of_patterns(gap, (comma, colon), notation)
 
 
 def space_around(layout: layouts.Layout) -> Regular:

@@ -7,10 +7,10 @@ from functools import lru_cache
 from constrain.errors import SchemaError
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import Symbol
-from constrain.grammar.json_schema.document.closed import closed
-from constrain.grammar.json_schema.embedded import placed, write_embedded
-from constrain.grammar.json_schema.lexical.excluding import notation_without
+from constrain.grammar.json_schema.document.rewritten import closed
+from constrain.grammar.json_schema.embedded import embed_schema, placed
 from constrain.grammar.json_schema.lexical.layout import Layout, any_space_layout, layout_for
+from constrain.grammar.json_schema.lexical.notation import notation_without
 from constrain.grammar.json_schema.lexical.words import describe as describe_json
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.structural_tags.argument_values import ArgumentWriter, space_up_to
@@ -37,7 +37,7 @@ def write_schema(builder: EmbeddingBuilder, format: JsonSchema) -> Symbol:
 
     place = format.pointer + format.keyword
     try:
-        return write_embedded(builder, schema, _layout_of(format), write, any_order=format.any_order, place=place)
+        return embed_schema(builder, schema, _layout_of(format), write, any_order=format.any_order, place=place)
     except SchemaError as error:
         raise SchemaError(placed(error.reason, place), place + error.pointer[1:]) from None
 

@@ -21,9 +21,10 @@ from constrain.grammar.json_schema.document.drafts import (
     UNDECLARED,
     UNSUPPORTED_DIALECTS,
     Dialect,
+    UnknownVocabulary,
+    dialect_of,
 )
 from constrain.grammar.json_schema.document.places import Handle, Place
-from constrain.grammar.json_schema.document.vocabularies import UnknownVocabulary, dialect_of
 from constrain.limits import spend
 
 MAX_DEPTH = 500
@@ -118,12 +119,8 @@ class Location(Place):
                 handles[name] = known.handle
         return handles
 
-    def beside(self, schema: Constant | bool, *path: str) -> Handle:
-        """A schema that does not stand in the document, but says what stands at ``path``."""
-        return self.at(schema, self.pointer_to(*path))
-
     def at(self, schema: Constant | bool, pointer: str) -> Handle:
-        """The same, with the pointer of that place."""
+        """A schema that does not stand in the document, but says what stands at a pointer."""
         return Location(schema, pointer, self.resource, self.depth).handle
 
     def pointer_to(self, *path: str) -> str:
@@ -181,12 +178,7 @@ class Document:
     ) -> None:
         self.warnings: list[str] = []
         self.is_loose = False
-        self.asserts_formats = options.asserts_formats
-        self.matches_in_full = options.matches_in_full
-        self.coerces_one_of = options.coerces_one_of
-        self.unwritable = options.unwritable
-        self.is_lenient = options.is_lenient
-        self.way_out = options.way_out
+        self.options = options
         # By identity: a dict that is used in two places of a Python schema (or in itself) is one schema.
         self.locations: dict[int, Location] = {}
         self._scoped: dict[tuple[int, tuple[Resource, ...]], Location] = {}
@@ -301,8 +293,8 @@ class Document:
 
     def refuse(self, reason: str, pointer: str, outcome: str = "it is not enforced") -> None:
         """Raise SchemaError for what cannot be enforced; if the caller is lenient, take note of it and its outcome."""
-        if not self.is_lenient:
-            raise SchemaError(f"{reason}; {self.way_out} leaves it out, with a warning", pointer)
+        if not self.options.is_lenient:
+            raise SchemaError(f"{reason}; {self.options.way_out} leaves it out, with a warning", pointer)
         self.note(f"{reason}: {outcome}", pointer)
 
     def leave_out(self, reason: str, pointer: str) -> None:

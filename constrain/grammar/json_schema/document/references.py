@@ -9,8 +9,15 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from constrain.grammar.json_schema.document.document import Document, Location, Resource, escape, join, type_name
-from constrain.grammar.json_schema.document.drafts import ANNOTATIONS
-from constrain.grammar.json_schema.document.identified import subschemas
+from constrain.grammar.json_schema.document.drafts import (
+    ANNOTATIONS,
+    NAMED,
+    NAMED_OR_NAMES,
+    ONE,
+    ONE_OR_SEVERAL,
+    SEVERAL,
+    SUBSCHEMAS,
+)
 from constrain.grammar.json_schema.document.metaschemas import metaschema
 from constrain.grammar.json_schema.document.places import Handle
 
@@ -197,7 +204,7 @@ class References:
     def _index(self, root: Resource) -> None:
         if id(root.schema) in self._indexed:
             return
-        for schema, pointer, resource in subschemas(self._document, root):
+        for schema, pointer, resource in _subschemas(self._document, root):
             if resource.schema is schema:
                 known = self._by_uri.setdefault(resource.uri, resource)
                 self._note_double(resource.uri, known.schema, schema, pointer)
@@ -294,3 +301,39 @@ def _stands_alone(location: Location) -> bool:
         or location.resource.dialect.ref_hides_siblings
         or ANNOTATIONS.issuperset(schema.keys() - {"$ref"})
     )
+
+
+# -- schemas with a URI or a name of their own ---------------------------------------------------------
+
+# They are found for a whole document at once, but only when a reference asks for such a schema: most documents have
+# none.
+
+
+def _subschemas(document: Document, root: Resource) -> Iterator[tuple[dict[str, Any], str, Resource]]:
+    """Every schema object in a document, with its pointer and the resource it belongs to.
+
+    Only what keywords hold are schemas: an ``$id`` in an enum or under an unknown keyword names nothing.
+    """
+    todo = [(root.schema, root.pointer, root)]
+    seen: set[int] = set()
+    while todo:
+        schema, pointer, resource = todo.pop()
+        if not isinstance(schema, dict) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        if isinstance(schema.get("$schema"), str) or isinstance(schema.get(resource.dialect.id_keyword), str):
+            resource = document.own_resource(schema, pointer, resource)
+        yield schema, pointer, resource
+        for keyword, value in schema.items():
+            holds = SUBSCHEMAS.get(keyword)
+            if isinstance(value, dict):
+                if holds in (NAMED, NAMED_OR_NAMES):
+                    todo += [
+                        (one, f"{pointer}/{keyword}/{escape(name)}", resource)
+                        for name, one in value.items()
+                        if isinstance(name, str)
+                    ]
+                elif holds in (ONE, ONE_OR_SEVERAL):
+                    todo.append((value, f"{pointer}/{keyword}", resource))
+            elif isinstance(value, (list, tuple)) and holds in (SEVERAL, ONE_OR_SEVERAL):
+                todo += [(one, f"{pointer}/{keyword}/{index}", resource) for index, one in enumerate(value)]

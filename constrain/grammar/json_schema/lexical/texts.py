@@ -395,9 +395,6 @@ def _matches(text: Text, value: str) -> bool:
 
 def members(text: Text, values: tuple[str, ...]) -> tuple[str, ...]:
     """Those of ``values`` (without lone surrogates) that are in the set."""
-    if isinstance(text, Words):
-        words = text.values
-        return tuple([value for value in values if value in words])
     if isinstance(text, Without) and isinstance(text.item, Words):
         words = text.item.values
         return tuple([value for value in values if value not in words])

@@ -55,9 +55,9 @@ class Attempts(Budget):
     """
 
     def __init__(self, max_work: int, document: Document) -> None:
-        super().__init__(max_work, document.way_out)
+        super().__init__(max_work, document.options.way_out)
         self._document = document
-        self.is_lenient = document.is_lenient
+        self.is_lenient = document.options.is_lenient
         self.tracking = False
         self._conjunctions = 0
         self._most_conjunctions = MAX_CONJUNCTIONS * max(USUAL_WORK, max_work) // USUAL_WORK

@@ -472,22 +472,10 @@ def _required_members(
 def _properties(left: n.ObjectNode, right: n.ObjectNode, bound: dict[str, Handle]) -> dict[str, Handle]:
     """The schemas of the members that either side names; ``bound`` are those that are known already."""
     properties = {}
-    left_get, right_get = left.properties.get, right.properties.get
-    left_rest = None if left.rules else left.additional
-    right_rest = None if right.rules else right.additional
-    for name, handle in left.properties.items():
-        both = bound.get(name)
-        if both is None:
-            other = right_get(name, right_rest)
-            both = conjunction(handle, member(right, name) if other is None else other)
-        properties[name] = both
-    for name, handle in right.properties.items():
+    for name in (*left.properties, *right.properties):
         if name not in properties:
             both = bound.get(name)
-            if both is None:
-                other = left_get(name, left_rest)
-                both = conjunction(member(left, name) if other is None else other, handle)
-            properties[name] = both
+            properties[name] = conjunction(member(left, name), member(right, name)) if both is None else both
     return properties
 
 

@@ -22,11 +22,11 @@ from constrain.grammar.json_schema.normal.assertions import (
     TYPES,
     Assertions,
     check_names,
+    check_values,
     to_array,
     to_count,
     to_decimal,
 )
-from constrain.grammar.json_schema.normal.json_values import check_values
 from constrain.grammar.json_schema.normal.nodes import Bound, Divisor, KeyRule, Term, describe, higher, lower
 from constrain.grammar.regex.charsets import find_posix_class
 
@@ -204,12 +204,13 @@ def _read_pattern(assertions: Assertions, value: Any, location: Location, keywor
 def _pattern(source: str, location: Location, *path: str) -> Text | None:
     """The strings in which a pattern is found; None if it cannot be enforced, and the caller is lenient."""
     document = location.resource.document
+    options = document.options
     try:
         text = pattern_text(source)
-        if document.matches_in_full:
+        if options.matches_in_full:
             text = pattern_text(f"^(?:{source})$")
-        if document.unwritable and text != ALL_TEXTS:
-            text = every(text, without(pattern_text(_one_of(document.unwritable))))
+        if options.unwritable and text != ALL_TEXTS:
+            text = every(text, without(pattern_text(_one_of(options.unwritable))))
     except GrammarError as error:
         document.leave_out(f"pattern {describe(source)}: {error}", location.pointer_to(*path))
         return None
@@ -229,7 +230,7 @@ def _read_format(assertions: Assertions, value: Any, location: Location, keyword
     if not isinstance(value, str):
         location.fail(f"format must be a string, not {type_name(value)}", keyword)
     document = location.resource.document
-    if not document.asserts_formats and not location.resource.dialect.asserts_formats:
+    if not document.options.asserts_formats and not location.resource.dialect.asserts_formats:
         return
     if value in FORMATS or value == IDN_HOSTNAME:
         assertions.terms += (Term(Format(value), f"{location.pointer}/{keyword}"),)
@@ -319,10 +320,6 @@ _LONGEST_SLIP = 30
 # -- the table -----------------------------------------------------------------------------------
 
 
-def _unsupported(assertions: Assertions, value: Any, location: Location, keyword: str) -> None:
-    location.fail(f"the keyword {keyword!r} is not supported", keyword)
-
-
 @lru_cache(maxsize=1024)
 def _near(keyword: str) -> str:
     """What an unknown keyword may be a slip of the pen for, in words; empty if nothing is near."""
@@ -402,7 +399,7 @@ def _readers(dialect: Dialect) -> dict[str, Reader | None]:
     """The table for one draft; None is an annotation."""
     table = _READERS.get(dialect)
     if table is None:
-        table = {word: KEYWORDS.get(word, _unsupported) for word in dialect.words - CONTENT}
+        table = {word: KEYWORDS[word] for word in dialect.words - CONTENT - ANNOTATIONS}
         table |= dict.fromkeys(ANNOTATIONS)
         if dialect.boolean_exclusive:
             table["exclusiveMinimum"] = table["exclusiveMaximum"] = _read_boolean_exclusive

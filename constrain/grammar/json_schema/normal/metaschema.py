@@ -15,8 +15,7 @@ from typing import Any, NoReturn
 from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document import drafts
 from constrain.grammar.json_schema.document.document import Document, Resource, escape, type_name
-from constrain.grammar.json_schema.normal.assertions import TYPES
-from constrain.grammar.json_schema.normal.json_values import check_values
+from constrain.grammar.json_schema.normal.assertions import TYPES, check_values
 from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.limits import spend
 

@@ -19,13 +19,21 @@ from constrain.grammar.json_schema.document.document import Constant, Document, 
 from constrain.grammar.json_schema.document.places import Either, Handle, Negation, Never, Place, negate
 from constrain.grammar.json_schema.lexical.texts import NO_TEXTS, Text, some
 from constrain.grammar.json_schema.normal import algebra
-from constrain.grammar.json_schema.normal import switches as switching
 from constrain.grammar.json_schema.normal.assertions import Assertions
 from constrain.grammar.json_schema.normal.attempts import Attempts, Step
-from constrain.grammar.json_schema.normal.dependencies import Dependency, Kinds, alternatives, find_kinds
 from constrain.grammar.json_schema.normal.evaluated import demand_unevaluated
 from constrain.grammar.json_schema.normal.intersect import is_whole_type, member
 from constrain.grammar.json_schema.normal.keywords import read
+from constrain.grammar.json_schema.normal.kinds import (
+    FEWEST_CONDITIONS,
+    Dependency,
+    Kinds,
+    Switch,
+    alternatives,
+    find_kinds,
+    find_switches,
+    kinds_of,
+)
 from constrain.grammar.json_schema.normal.nodes import (
     ANY,
     ArrayNode,
@@ -36,7 +44,6 @@ from constrain.grammar.json_schema.normal.nodes import (
     StringNode,
     text_of,
 )
-from constrain.grammar.json_schema.normal.switches import Switch
 from constrain.grammar.json_schema.normal.typed import COMBINATORS, typed_nodes
 from constrain.grammar.json_schema.normal.values import value_nodes
 from constrain.limits import spend
@@ -227,7 +234,7 @@ class Normalizer(Attempts):
         if assertions.one_of is not None:
             any_of = partial(self._any_of, branches=assertions.one_of, location=location)
             one_of = partial(self._one_of, branches=assertions.one_of, location=location)
-            ways = (any_of,) if location.resource.document.coerces_one_of else (one_of, any_of)
+            ways = (any_of,) if location.resource.document.options.coerces_one_of else (one_of, any_of)
             result = self.if_possible(result, f"{pointer}/oneOf", *ways)
         if assertions.excluded is not None:
             minus = partial(self._minus, handle=assertions.excluded, pointer=pointer)
@@ -251,10 +258,10 @@ class Normalizer(Attempts):
         return self.as_many_as_possible(result, partial(self._all_exactly, branches=branches, pointer=pointer), steps)
 
     def _all_exactly(self, result: Normal, branches: Sequence[Handle], pointer: str) -> Normal:
-        if len(branches) < switching.FEWEST or self.tracking:
+        if len(branches) < FEWEST_CONDITIONS or self.tracking:
             return self._each_of(result, branches, pointer)
         others: list[Handle] = []
-        for branch in switching.find_switches(branches, self.normal, self._few_values, self._is_exact):
+        for branch in find_switches(branches, self.normal, self._few_values, self._is_exact):
             if isinstance(branch, Switch):
                 result = self._by_kind(self._each_of(result, others, pointer), branch, pointer)
                 others = []
@@ -274,7 +281,7 @@ class Normalizer(Attempts):
                 out += one.nodes
                 conflict = conflict or one.conflict
                 continue
-            for kind, consequences in switching.kinds_of(node, switch, self.why_nothing, pointer):
+            for kind, consequences in kinds_of(node, switch, self.why_nothing, pointer):
                 both = algebra.intersect(one, Normal((kind,)), pointer, self)
                 for consequence in consequences:
                     if both.nodes:

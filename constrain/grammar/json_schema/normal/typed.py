@@ -46,8 +46,7 @@ def typed_nodes(assertions: Assertions, location: Location, tracking: bool, name
     pointer = location.pointer
     made: list[n.Node | n.Conflict] = []
     if "string" in types:
-        is_any = _TEXT_ASSERTIONS.isdisjoint(asserted)
-        made.append(n.StringNode(pointer) if is_any else _string(assertions, pointer))
+        made.append(_string(assertions, pointer))
     if "number" in types or "integer" in types:
         made.append(_number(assertions, location, types))
     if "object" in types:
@@ -73,8 +72,6 @@ def _string(assertions: Assertions, pointer: str) -> n.Node | n.Conflict:
 def _number(assertions: Assertions, location: Location, types: frozenset[str]) -> n.Node | n.Conflict:
     form = NumberForm.ANY if "number" in types else location.resource.dialect.integer
     low, high = assertions.low, assertions.high
-    if low is None and high is None and not assertions.divisors:
-        return n.NumberNode(location.pointer, form)
     if low is not None and assertions.low_is_open:
         low = n.Bound(low.value, True, low.pointer)
     if high is not None and assertions.high_is_open:

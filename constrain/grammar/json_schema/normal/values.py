@@ -19,7 +19,7 @@ def value_nodes(values: tuple[Any, ...], location: Location, *path: str) -> n.No
     so that whatever else is asserted of them applies.
     """
     pointer = location.pointer_to(*path)
-    unwritable = frozenset(location.resource.document.unwritable)
+    unwritable = frozenset(location.resource.document.options.unwritable)
     strings: dict[str, None] = {}
     numbers: dict[Decimal, None] = {}
     booleans: dict[bool, None] = {}

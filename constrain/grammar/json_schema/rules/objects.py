@@ -25,7 +25,7 @@ from constrain.grammar.json_schema.normal.key_classes import (
 )
 from constrain.grammar.json_schema.normal.nodes import Conflict, ObjectNode, size_range
 from constrain.grammar.json_schema.normal.satisfiable import may_have_value
-from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Behind
+from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder
 from constrain.grammar.json_schema.text_dependent.many_members import MANY_MEMBERS, ManyMembers, Member
 from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, KeysOfClass, UniqueMembers
 from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
@@ -562,7 +562,7 @@ def _unique_tails(
             least.append((close,))
         if least:
             known = state.members, sum(1 << index for index in state.pending), state.is_empty
-            members = context.unfolded(Behind(template, known), node.pointer)
+            members = context.unfolded(template.behind(known), node.pointer)
             tails.append((*right, members))
             for each in least:
                 builder.add(members, each)

@@ -45,16 +45,6 @@ Container = n.ArrayNode | n.ObjectNode
 _NOT_WRITTEN: Symbol = 1 << 40
 
 
-def write_rules(
-    document: Document, layout: Layout, around: Regular | None, *, any_order: bool, max_work: int
-) -> GrammarIR:
-    """The grammar of the values that are valid for the document's root, with some white space ``around`` them.
-
-    Raises SchemaError if there certainly is none; where only the engine can know, ``make_error`` of the result does.
-    """
-    return RuleWriter(document, layout, any_order, max_work).write(around)
-
-
 class RuleWriter:
     """Writes values; it is the :class:`~..writing.context.Context` of arrays and objects.
 
@@ -79,7 +69,7 @@ class RuleWriter:
         self.any_order = any_order
         self.refuse = document.refuse
         self.note = document.note
-        self._normalizer = Normalizer(max_work, document)
+        self.normal = Normalizer(max_work, document).normal
         self.builder: GrammarBuilder = GrammarBuilder() if whole is None else whole
         self.key = self.builder.own_lexeme
         self._first = self.builder.nonterminal_count
@@ -99,7 +89,11 @@ class RuleWriter:
         self._formats: set[str] = set() if whole is None else whole.formats
 
     def write(self, around: Regular | None = None) -> GrammarIR:
-        """The grammar of the values of the document's root; with some white space around them."""
+        """The grammar of the values of the document's root; with some white space around them.
+
+        Raises SchemaError if there certainly is none; where only the engine can know, ``make_error`` of the result
+        does.
+        """
         start = self.write_root()
         self.check_satisfiable(start)
         # Last, so that what is wrong with a part that matters is told by who knows what it is for.
@@ -114,7 +108,11 @@ class RuleWriter:
             make_error=_make_error,
             describe=describe,
             unfolded=self._unfolded,
-            make_unfolding=self._make_unfolding() if self._unfolded else None,
+            make_unfolding=(
+                UnfoldingMaker(self._unfolded, self.builder.lexemes(), self.builder.nonterminal_count)
+                if self._unfolded
+                else None
+            ),
             makes_lexemes=self.makes_lexemes,
             stock=stock_for(self._formats),
             make_events=JsonReader,
@@ -128,7 +126,7 @@ class RuleWriter:
 
     def root(self) -> n.Normal:
         """The normal form of the document's root."""
-        return self._normalizer.normal(self._document.references.follow(self._document.root))
+        return self.normal(self._document.references.follow(self._document.root))
 
     def write_root(self) -> Symbol:
         """The nonterminal of the values of the document's root, without white space before them."""
@@ -211,7 +209,7 @@ class RuleWriter:
                 written.scalars[id(core)] = known
             result = values[handle] = known[0]
             return result
-        normal = self._normalizer.normal(handle)
+        normal = self.normal(handle)
         conflict = normal.conflict
         symbols: dict[Symbol, None] = {}
         listed, nodes = self._listed(normal.nodes, self.layout.inner)
@@ -297,10 +295,6 @@ class RuleWriter:
         """Why :meth:`value` gave None for a handle."""
         return self._why_nothing[handle]
 
-    def normal(self, handle: Handle) -> n.Normal:
-        """The normal form of a handle."""
-        return self._normalizer.normal(handle)
-
     def scalar(self, node: n.Node) -> Symbol | None:
         """The symbol of a scalar node, after white space."""
         symbol = self._scalar(node, self.layout.value)
@@ -373,9 +367,6 @@ class RuleWriter:
         """The symbol of an array or object in a layout."""
         written = self._known.get(layout)
         return None if written is None else written.containers.get(node)
-
-    def _make_unfolding(self) -> UnfoldingMaker:
-        return UnfoldingMaker(self._unfolded, self.builder.lexemes(), self.builder.nonterminal_count)
 
     def unfolded(self, template: Template, name: str) -> Symbol:
         """A new nonterminal whose rules a template makes as they are needed."""

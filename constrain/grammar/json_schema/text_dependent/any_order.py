@@ -5,9 +5,10 @@ There are 2^n such sets for n names, so none is looked at before a text has come
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Collection, Hashable
+from copy import copy
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import BY_RULES, NEVER, Symbol
@@ -43,19 +44,6 @@ Before = tuple[int, int, bool]
 """What members before come to: :attr:`Members.members`, ``pending`` and ``is_empty``."""
 
 
-class MembersTemplate(Protocol):
-    """A template of the members of one object."""
-
-    @property
-    def decided_by(self) -> int:
-        """As in :class:`constrain.grammar.ir.Unfolding`."""
-
-    def begin(
-        self, unfolding: on_demand.UnfoldedAutomata, before: Before | None = None
-    ) -> tuple[on_demand.Automaton, Hashable]:
-        """The automaton for a compiled grammar, and its first state."""
-
-
 class AnyOrder:
     """The members of one object.
 
@@ -80,6 +68,13 @@ class AnyOrder:
         self.named: list[bool] = []
         self.required: list[bool] = []
         self.most: list[int | None] = []
+        self.before: Before = 0, (1 << demands) - 1, True
+
+    def behind(self, before: Before) -> AnyOrder:
+        """The same members, behind others."""
+        behind = copy(self)
+        behind.before = before
+        return behind
 
     def add_way(self, first_key: Symbol, next_key: Symbol, value: Symbol, met: tuple[int, ...]) -> None:
         """A way to write the member that is being added, by which it meets some of the demands."""
@@ -96,37 +91,22 @@ class AnyOrder:
         self.required.append(required)
         self.most.append(most)
 
-    def begin(
-        self, unfolding: on_demand.UnfoldedAutomata, before: Before | None = None
-    ) -> tuple[on_demand.Automaton, Hashable]:
-        """The automaton for a compiled grammar, and its first state, behind others if there are any."""
-        automaton = MembersInAnyOrder(self, unfolding.is_usable)
-        return automaton, automaton.start(before)
-
-
-class Behind:
-    """The members of one object that come behind others."""
-
-    def __init__(self, template: MembersTemplate, before: Before) -> None:
-        self._template = template
-        self._before = before
-        self.decided_by = template.decided_by
-
     def begin(self, unfolding: on_demand.UnfoldedAutomata) -> tuple[on_demand.Automaton, Hashable]:
         """The automaton for a compiled grammar, and its first state."""
-        return self._template.begin(unfolding, self._before)
+        automaton = MembersInAnyOrder(self, unfolding.is_usable)
+        return automaton, automaton.start
 
 
 class MembersInAnyOrder(on_demand.NeverOpen, on_demand.PricesEdges):
     """The automaton; its states are :class:`Members`."""
 
     def __init__(self, order: AnyOrder, is_usable: on_demand.IsUsable) -> None:
-        self._order = order
+        self.order = order
         self.ways = [
             way for way in order.ways if is_usable(way.value) and is_usable(way.first_key) and is_usable(way.next_key)
         ]
-        self._bits = [1 << way.member if order.named[way.member] else 0 for way in self.ways]
-        self._required = sum(1 << member for member, required in enumerate(order.required) if required)
+        self.bits = [1 << way.member if order.named[way.member] else 0 for way in self.ways]
+        self.required = sum(1 << member for member, required in enumerate(order.required) if required)
         # The sets of keys that are counted: the place of each in the counts, and the demands that it can meet.
         counted = [member for member, most in enumerate(order.most) if most is not None and not order.named[member]]
         self._place = {member: place for place, member in enumerate(counted)}
@@ -138,21 +118,22 @@ class MembersInAnyOrder(on_demand.NeverOpen, on_demand.PricesEdges):
         self._may_fail = order.high is not None or order.demands > 0
         self._fewest_further = lru_cache(maxsize=10_000)(self._count_fewest)
 
-    def start(self, before: Before | None) -> Members:
+    @property
+    def start(self) -> Members:
         """The state before the first member."""
-        count, pending, is_empty = before or (0, (1 << self._order.demands) - 1, True)
+        count, pending, is_empty = self.order.before
         return Members(0, count, pending, (0,) * len(self._place), is_empty)
 
     def edges(self, state: Members) -> tuple[list[on_demand.Right], list[on_demand.Edge]]:
         """The ways to end in a state, and those to go on, each with its edge."""
-        order = self._order
+        order = self.order
         ends: list[on_demand.Right] = []
         if order.close is not None and self.may_end(state):
             ends.append((order.close,))
         further: list[on_demand.Edge] = []
         used, pending, place = state.used, state.pending, 0 if state.is_empty else 1
-        for edge, (way, bit) in enumerate(zip(self.ways, self._bits, strict=True)):
-            if bit & used or way.met & ~pending or (state.counts and self._left(way.member, state.counts) == 0):
+        for edge, (way, bit) in enumerate(zip(self.ways, self.bits, strict=True)):
+            if bit & used or way.met & ~pending or (state.counts and self.left(way.member, state.counts) == 0):
                 continue
             if self._may_fail and not self._can_end(self.follow(state, edge)):
                 continue
@@ -163,12 +144,12 @@ class MembersInAnyOrder(on_demand.NeverOpen, on_demand.PricesEdges):
 
     def may_end(self, state: Members) -> bool:
         """Whether the members may be all."""
-        is_missing = state.is_empty or state.pending or self._required & ~state.used
-        return not is_missing and state.members >= self._order.low
+        is_missing = state.is_empty or state.pending or self.required & ~state.used
+        return not is_missing and state.members >= self.order.low
 
     def follow(self, state: Members, edge: int) -> Members:
         """The state behind an edge."""
-        order, way = self._order, self.ways[edge]
+        order, way = self.order, self.ways[edge]
         count = state.members + 1
         if order.high is None:
             count = min(count, order.low)
@@ -179,12 +160,12 @@ class MembersInAnyOrder(on_demand.NeverOpen, on_demand.PricesEdges):
                 0 if not meets & pending else number + (index == place)
                 for index, (number, meets) in enumerate(zip(counts, self._meets, strict=True))
             )
-        return Members(state.used | self._bits[edge], count, pending, counts, False)
+        return Members(state.used | self.bits[edge], count, pending, counts, False)
 
-    def _left(self, member: int, counts: tuple[int, ...]) -> int | None:
+    def left(self, member: int, counts: tuple[int, ...]) -> int | None:
         """How many more there can be of a member without a name; None where that is without end, or does not matter."""
         place = self._place.get(member)
-        most = self._order.most[member]
+        most = self.order.most[member]
         return None if place is None or most is None else most - counts[place]
 
     def least(self, state: Members, costs: on_demand.Costs) -> int:
@@ -194,25 +175,25 @@ class MembersInAnyOrder(on_demand.NeverOpen, on_demand.PricesEdges):
     def least_of_edges(self, state: Members, edges: list[int], costs: on_demand.Costs) -> list[int]:
         """The same behind each of some members."""
         prices = self._prices(costs)
-        missing = self._required & ~state.used
-        if state.pending or self._order.low - state.members > missing.bit_count():
+        missing = self.required & ~state.used
+        if state.pending or self.order.low - state.members > missing.bit_count():
             return [costs.least(self, self.follow(state, edge)) for edge in edges]
         # Just those that are missing are needed: each of them is then paid for.
         least = prices.least(state._replace(is_empty=False))
-        return [least - prices.of(edge) if self._bits[edge] & missing else least for edge in edges]
+        return [least - prices.of(edge) if self.bits[edge] & missing else least for edge in edges]
 
     def _prices(self, costs: on_demand.Costs) -> _Prices:
         prices: _Prices | None = costs.known.get(self)
         if prices is None:
-            prices = costs.known[self] = _Prices(self._order, self.ways, self._bits, self._required, self._left, costs)
+            prices = costs.known[self] = _Prices(self, costs)
         return prices
 
     def needed_of_any(self, state: Members) -> int:
         """How many more members there must be, if some of them may be any; 0 if just those that are required."""
-        if not state.pending and self._order.low - state.members <= (self._required & ~state.used).bit_count():
+        if not state.pending and self.order.low - state.members <= (self.required & ~state.used).bit_count():
             return 0
         fewest = self._fewest_further(state.used, state.pending, state.counts)
-        return NEVER if fewest is None else max(self._order.low - state.members, fewest)
+        return NEVER if fewest is None else max(self.order.low - state.members, fewest)
 
     def _can_end(self, state: Members) -> bool:
         """Whether what is missing in a state fits in.
@@ -221,24 +202,24 @@ class MembersInAnyOrder(on_demand.NeverOpen, on_demand.PricesEdges):
         member that is written takes one of both.
         """
         fewest = self._fewest_further(state.used, state.pending, state.counts)
-        return fewest is not None and (self._order.high is None or state.members + fewest <= self._order.high)
+        return fewest is not None and (self.order.high is None or state.members + fewest <= self.order.high)
 
     def _count_fewest(self, used: int, pending: int, counts: tuple[int, ...]) -> int | None:
         """How many members there must be yet, given the keys that were used and the demands; None if none will do."""
-        required = self._required & ~used
+        required = self.required & ~used
         if not pending:
             return required.bit_count()
         # Each name can meet one of several sets of demands.  The fewest members for each set of demands that is left:
         best = {pending: required.bit_count()}
         choices: dict[tuple[int, bool], list[int]] = {}
-        for way, bit in zip(self.ways, self._bits, strict=True):
+        for way, bit in zip(self.ways, self.bits, strict=True):
             if way.met and not bit & used:
                 choices.setdefault((way.member, bool(bit)), []).append(way.met)
         for (member, named), sets in choices.items():
             price = 0 if required >> member & 1 else 1
             # A member that can come any number of times has its turn as often as there are demands.
-            left = self._left(member, counts)
-            turns = self._order.demands if left is None else min(left, self._order.demands)
+            left = self.left(member, counts)
+            turns = self.order.demands if left is None else min(left, self.order.demands)
             for _ in range(1 if named else turns):
                 after = dict(best)
                 for missing, count in best.items():
@@ -258,22 +239,14 @@ class _Prices:
     demand is met.
     """
 
-    def __init__(
-        self,
-        order: AnyOrder,
-        ways: list[_Way],
-        bits: list[int],
-        required: int,
-        left: Callable[[int, tuple[int, ...]], int | None],
-        costs: on_demand.Costs,
-    ) -> None:
-        self._order = order
-        self._left = left
-        self._required = required
+    def __init__(self, members: MembersInAnyOrder, costs: on_demand.Costs) -> None:
+        self._order = order = members.order
+        self._left = members.left
+        self._required = members.required
+        self._ways = ways = members.ways
+        self._bits = members.bits
         self._close = 0 if order.close is None else costs.of(order.close)
         self._prices = [costs.right((way.next_key, way.value)) for way in ways]
-        self._ways = ways
-        self._bits = bits
         # Of each member the cheapest way by which it meets no demand; it can be taken whatever is pending.
         self._plain: dict[int, int] = {}
         for way, price in zip(ways, self._prices, strict=True):

@@ -15,15 +15,15 @@ SCALARS = frozenset(("null", "boolean", "number", "string"))
 
 
 class ByValue(NamedTuple):
-    """Immutable; a version with one more is made in the time of a look-up."""
+    """Immutable; a version with one more is made in the time of a look-up.  By default that of no lists or objects."""
 
-    size: int
+    size: int = 0
     """How many there are."""
-    rests: PersistentMap[Instance, Rests]
+    rests: PersistentMap[Instance, Rests] = PersistentMap()
     """What those go on with that have a value."""
-    values: PersistentSet[Instance]
+    values: PersistentSet[Instance] = PersistentSet()
     """The values."""
-    ways: PersistentMap[tuple[Rests, Hashable], PersistentSet[Instance]]
+    ways: PersistentMap[tuple[Rests, Hashable], PersistentSet[Instance]] = PersistentMap()
     """The values behind which the same is left, scalars of one kind together: n objects of one member are one way."""
 
     def changed(self, value: Instance, rest: Hashable, is_added: bool) -> ByValue:
@@ -49,11 +49,3 @@ class ByValue(NamedTuple):
             values = values.minus(value)
             rests = rests.minus(value)
         return ByValue(self.size + (1 if is_added else -1), rests, values, ways)
-
-
-_NOTHING = ByValue(0, PersistentMap(), PersistentSet(), PersistentMap())
-
-
-def nothing() -> ByValue:
-    """That of no lists or objects."""
-    return _NOTHING

@@ -15,7 +15,7 @@ from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, size_range
-from constrain.grammar.json_schema.text_dependent.by_value import ByValue, nothing
+from constrain.grammar.json_schema.text_dependent.by_value import ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, UniqueAutomaton, Values
 from constrain.grammar.persistent import PersistentSet
 from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
@@ -86,7 +86,7 @@ class ArrayAutomaton:
         if index == 0 and not self._goes_on(0, (), others, is_same):
             return ends, further
         layout, handle = self._layout, element(self._node, index)
-        here = others.derived(nothing, _add_tail)
+        here = others.derived(ByValue, _add_tail)
         ways: list[tuple[Values, Tail, Tails]]
         if self._unique is None or is_same:
             ways = [(values, (), rests) for (rests, _), values in here.ways.items()]

@@ -19,10 +19,10 @@ from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.key_classes import is_inexhaustible
 from constrain.grammar.json_schema.normal.nodes import ObjectNode
 from constrain.grammar.json_schema.text_dependent import object_states as states
-from constrain.grammar.json_schema.text_dependent.by_value import ByValue, nothing
+from constrain.grammar.json_schema.text_dependent.by_value import ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
 from constrain.grammar.json_schema.text_dependent.object_costs import Member, ObjectCosts
-from constrain.grammar.json_schema.text_dependent.object_members import ObjectMembers
+from constrain.grammar.json_schema.text_dependent.object_states import ObjectMembers
 from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, keys_without
 from constrain.grammar.persistent import PersistentMap, PersistentSet
 from constrain.grammar.regular import Regular
@@ -365,7 +365,7 @@ class ObjectAutomaton:
         adder = self._adders.get(name)
         if adder is None:
             adder = self._adders[name] = partial(_add_with_name, name)
-        return others.derived(nothing, adder)
+        return others.derived(ByValue, adder)
 
     def _count_unnamed(
         self, counts: PersistentMap[str, int], members: states.Members, is_added: bool

@@ -14,17 +14,16 @@ from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.text_dependent.different_arrays import ArrayAutomaton
 from constrain.grammar.json_schema.text_dependent.different_objects import ObjectAutomaton
-from constrain.grammar.json_schema.text_dependent.interfaces import Spare, UniqueAutomaton, Values
-from constrain.grammar.json_schema.text_dependent.known_scalars import KnownNumbers, KnownStrings
+from constrain.grammar.json_schema.text_dependent.interfaces import UniqueAutomaton, Values
+from constrain.grammar.json_schema.text_dependent.known_scalars import KnownNumbers, KnownStrings, excluding, only
 from constrain.grammar.json_schema.text_dependent.membership import Membership
-from constrain.grammar.json_schema.text_dependent.scalar_nodes import excluding, only
 from constrain.grammar.json_schema.text_dependent.spare_values import SpareValues
 from constrain.grammar.json_schema.writing.context import Written
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.writing.scalars import scalar, scalar_name
 from constrain.grammar.persistent import PersistentSet
 from constrain.grammar.regular import Empty, Regular
-from constrain.grammar.rules_on_demand import Costs, UnfoldedAutomata
+from constrain.grammar.rules_on_demand import UnfoldedAutomata
 
 MAX_LISTED = 2000
 """How many arrays and objects an ``enum`` may list whose values have to be different from each other."""
@@ -45,8 +44,8 @@ class DifferentValues:
         membership = Membership(written, few)
         self.allows, self.has = membership.allows, membership.has
         self.is_roomy = membership.is_roomy
-        self._spare = SpareValues(self)
-        self.letters = self._spare.letters
+        spare_values = SpareValues(self)
+        self.spare, self.letters = spare_values.spare, spare_values.letters
         # Objects that have the same keys left ask for the same.
         self._different = lru_cache(maxsize=1000)(self._find_different)
         self.automaton = cache(self._make_automaton)
@@ -186,10 +185,6 @@ class DifferentValues:
             if allowed:
                 symbols += self.scalar(layout, only(node, allowed))
         return symbols
-
-    def spare(self, layout: Layout, handle: Handle, count: int, costs: Costs) -> Spare:
-        """What the cheapest value that is none of ``count`` others costs at most."""
-        return self._spare.spare(layout, handle, count, costs)
 
     def scalar(self, layout: Layout, node: n.Node) -> list[Symbol]:
         """The symbol of a scalar node, if it has a value."""

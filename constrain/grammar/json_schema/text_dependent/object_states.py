@@ -1,13 +1,24 @@
-"""How far an object has come that is to be different from others, or equal to one."""
+"""How far an object has come that is to be different from others, or equal to one; and the members that it may have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
+from constrain.grammar.json_schema.lexical.strings import is_text
+from constrain.grammar.json_schema.lexical.texts import Text, spelled
+from constrain.grammar.json_schema.normal.count_texts import few_strings
+from constrain.grammar.json_schema.normal.few_values import few_words, members_of
 from constrain.grammar.json_schema.normal.instances import Instance
+from constrain.grammar.json_schema.normal.key_classes import FEW_KEYS, count_keys, other_classes
+from constrain.grammar.json_schema.normal.nodes import ObjectNode, size_range
+from constrain.grammar.json_schema.text_dependent.interfaces import Differences
 from constrain.grammar.persistent import PersistentMap, PersistentSet
+from constrain.grammar.regular import Regular
+from constrain.grammar.rules_on_demand import Right
 
 
 class Members:
@@ -108,3 +119,86 @@ class AheadOfKey(NamedTuple):
 
 
 State = ObjectState | BehindName | BehindKey | AheadOfKey
+
+
+# -- the members of a node: by names that the schema tells apart, or by keys of a class -------------------
+
+
+class ObjectMembers:
+    """The members of one node in one layout, as far as they do not depend on other objects.
+
+    Attributes
+    ----------
+    low, high : int, int or None
+        How many there must be, and may be.
+    named : list of (str, Handle)
+        The names that are treated alone, in order.
+    position : dict of str to int
+        Their positions.
+    required, possible : int
+        Those that must be there, and those that have a value, as sets of bits.
+    classes : list of (Text, Handle)
+        The classes of other keys, with a value and a key at least.
+    few_keys : dict of str to Handle
+        The keys of small classes, one by one: the engine does not see to it that none comes twice.
+    large_classes : list of (Text, Handle)
+        The other classes.
+    may_run_out : bool
+        Whether the keys may come to an end; where one of any kind may come, there is always another one.
+    """
+
+    def __init__(self, values: Differences, node: ObjectNode, layout: Layout) -> None:
+        self.values = values
+        self.layout = layout
+        self.any_order = values.written.any_order
+        self.low, self.high = size_range(node)
+        self.named = [(name, handle) for name, handle in members_of(node) if is_text(name)]
+        self.position = {name: position for position, (name, _) in enumerate(self.named)}
+        self.required = sum(1 << self.position[name] for name in node.required)
+        self.possible = sum(
+            1 << position for position, (_, handle) in enumerate(self.named) if values.any(layout, handle)
+        )
+        others = other_classes(node)
+        self.classes = [(keys, handle) for keys, handle in others if values.any(layout, handle) and few_words(keys, 1)]
+        self.may_run_out = len(self.classes) < len(others)
+        self.few_keys: dict[str, Handle] = {}
+        self.large_classes: list[tuple[Text, Handle]] = []
+        for keys, handle in self.classes:
+            words = few_strings(keys, FEW_KEYS)
+            if words is None:
+                self.large_classes.append((keys, handle))
+            else:
+                self.few_keys.update(dict.fromkeys(sorted(filter(is_text, words)), handle))
+        # How many keys without a name there are, up to where that matters.
+        self._n_others = len(self.few_keys)
+        for keys, _ in self.large_classes:
+            self._n_others += count_keys(keys, self.low - self._n_others) if self._n_others < self.low else 0
+        lexeme = values.unfolding.lexeme
+        self.open = lexeme(layout.open_object)
+        self.close = lexeme(layout.close_object)
+        self.empty: Right = (self.open, self.close) if layout.empty_object is None else (lexeme(layout.empty_object),)
+
+    def key_of_class(self, keys: Text) -> tuple[Regular, Regular]:
+        """The keys of a class, as the first of an object and as a later one."""
+        return self.layout.keys(partial(spelled, keys))
+
+    def named_key(self, name: str) -> tuple[Regular, Regular]:
+        """The key of a name, likewise."""
+        return named_keys(self.layout, name)
+
+    def open_names(self, state: ObjectState) -> int:
+        """The names that may still be written, as a set of bits."""
+        free = self.possible & ~state.used
+        return free if self.any_order else free & ~((1 << (state.last + 1)) - 1)
+
+    def has_enough(self, state: ObjectState, further: int = 0) -> bool:
+        """Whether an object that has come to a state can have what is required, and so many ``further`` members."""
+        free = self.open_names(state)
+        missing = self.required & ~state.used
+        if missing & ~free:
+            return False
+        return self.high is None or state.size + missing.bit_count() + further <= self.high
+
+    def can_have_low(self, state: ObjectState) -> bool:
+        """Whether an object that is like no others can have as many members as it must."""
+        return state.used.bit_count() + self.open_names(state).bit_count() + self._n_others >= self.low

@@ -14,7 +14,7 @@ from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, ObjectNo
 from constrain.grammar.json_schema.text_dependent.different_arrays import ArrayAutomaton
 from constrain.grammar.json_schema.text_dependent.different_objects import ObjectAutomaton
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Spare, Values
-from constrain.grammar.json_schema.text_dependent.scalar_nodes import only
+from constrain.grammar.json_schema.text_dependent.known_scalars import only
 from constrain.grammar.regular import literal
 from constrain.grammar.rules_on_demand import Costs
 

@@ -85,10 +85,14 @@ class UniqueMembers:
         self.keys = keys
         self.layout = layout
 
-    def begin(self, unfolding: UnfoldedAutomata, before: Before | None = None) -> tuple[Automaton, Hashable]:
-        """The automaton for a compiled grammar, and its first state, behind others if there are any."""
+    def behind(self, before: Before) -> UniqueMembers:
+        """The same members, behind others."""
+        return UniqueMembers(self.order.behind(before), self.keys, self.layout)
+
+    def begin(self, unfolding: UnfoldedAutomata) -> tuple[Automaton, Hashable]:
+        """The automaton for a compiled grammar, and its first state."""
         members = MembersInAnyOrder(self.order, unfolding.is_usable)
-        return _Automaton(self, members, unfolding), _State(members.start(before), (PersistentSet(),) * len(self.keys))
+        return _Automaton(self, members, unfolding), _State(members.start, (PersistentSet(),) * len(self.keys))
 
 
 class _Automaton:

@@ -107,9 +107,6 @@ class Symbols:
             known = self._known[state] = self.builder.nonterminal(self.pointer)
         return known
 
-    def __contains__(self, state: object) -> bool:
-        return state in self._known
-
 
 def nothing(who: str, conflict: Conflict) -> Conflict:
     """The conflict of a container, given that of a part that must be there."""

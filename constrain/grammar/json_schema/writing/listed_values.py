@@ -13,14 +13,13 @@ from typing import Any
 
 from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.document import type_name
-from constrain.grammar.json_schema.lexical.constants import constant
 from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.assertions import check_names
 from constrain.grammar.json_schema.normal.values import number_as_written
-from constrain.grammar.json_schema.writing.scalars import scalar
+from constrain.grammar.json_schema.writing.scalars import constant, scalar
 from constrain.grammar.prefix_tree import Sequences
 from constrain.grammar.regular import EMPTY, Regular
 from constrain.limits import spend
