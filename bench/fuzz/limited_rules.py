@@ -141,7 +141,7 @@ class WaysJudge:
         limits = text.limits | {name: tokens for name, (_, _, tokens) in _ANY.items()}
         self._limits = limits if is_limited else {}
         self._least = text.least
-        self._opened: dict[tuple[Stack, int], frozenset[Stack]] = {}
+        self._opened: dict[tuple[Stack, int, int], frozenset[Stack]] = {}
         first = frozenset(self._open((("leaf", "start"), ()), -1))
         self.start = Place(first, first, 0)
 
@@ -188,9 +188,12 @@ class WaysJudge:
             inside.append(top)
         return True
 
-    def _open(self, stack: Stack, now: int) -> frozenset[Stack]:
-        """The stacks with a letter on top, or nothing, that a stack comes to without a letter."""
-        if (stack, now) not in self._opened:
+    def _open(self, stack: Stack, now: int, once: int = -1) -> frozenset[Stack]:
+        """The stacks with a letter on top, or nothing, that a stack comes to without a letter.
+
+        A rule that has begun in token ``once`` counts one token.
+        """
+        if (stack, now, once) not in self._opened:
             found = set()
             seen = {stack}
             todo = [stack]
@@ -199,19 +202,20 @@ class WaysJudge:
                 if not here or here[0][0] == "set":
                     found.add(here)
                     continue
-                for then in self._alternatives(*here, now):
+                for then in self._alternatives(*here, now, once):
                     if then not in seen:
                         seen.add(then)
                         todo.append(then)
                 if len(seen) > _MOST_WAYS:
                     raise TooManyWaysError
-            self._opened[stack, now] = frozenset(found)
-        return self._opened[stack, now]
+            self._opened[stack, now, once] = frozenset(found)
+        return self._opened[stack, now, once]
 
-    def _alternatives(self, top: Any, rest: Any, now: int) -> Iterator[Any]:
+    def _alternatives(self, top: Any, rest: Any, now: int, once: int) -> Iterator[Any]:
         kind = top[0]
         if kind == "end":
-            if (0 if top[2] is None else now + 1 - top[2]) >= self._least.get(top[1], 0):
+            taken = 0 if top[2] is None else 1 if top[2] == once else now + 1 - top[2]
+            if taken >= self._least.get(top[1], 0):
                 yield rest
         elif kind == "leaf":
             name = top[1]
@@ -253,17 +257,20 @@ class WaysJudge:
         loose = self._read(place.loose, data.decode("latin-1"), place.tokens, tokens)
         if not loose:
             return None
-        strict = self._read(place.strict, data.decode("latin-1"), place.tokens, tokens)
+        # Of a step of several tokens it is not known how many of them are in a rule that begins in it.
+        strict = self._read(place.strict, data.decode("latin-1"), place.tokens, tokens, place.tokens)
         return self._close(strict, loose, place.tokens + tokens)
 
-    def _read(self, ways: frozenset[Stack], letters: str, now: int, tokens: int = 1) -> frozenset[Stack]:
+    def _read(
+        self, ways: frozenset[Stack], letters: str, now: int, tokens: int = 1, once: int = -1
+    ) -> frozenset[Stack]:
         for index, letter in enumerate(letters, 1):
             # Behind the last one all tokens count.
             behind = now + tokens - 1 if index == len(letters) else now
             found: set[Stack] = set()
             for stack in ways:
                 if stack and letter in stack[0][1]:
-                    found |= self._open(_begun(stack[1], now), behind)
+                    found |= self._open(_begun(stack[1], now), behind, once)
             ways = frozenset(found)
             if len(ways) > _MOST_WAYS:
                 raise TooManyWaysError
