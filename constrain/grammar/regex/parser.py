@@ -257,6 +257,8 @@ class _Parser(charsets.Source):
     def _refer(self) -> None:
         """Read a back-reference, to a group that is an item of the same sequence."""
         at = self.at
+        if self.is_rust:
+            self.fail("Rust's regex has no back-references", at)
         match = _REFERENCE.match(self.text, at)
         items, place, group = (
             self.captured.get(match[1] or match[2] or match[3] or "", _NO_GROUP) if match else _NO_GROUP

@@ -11,6 +11,7 @@ from itertools import islice, product
 from math import prod
 
 from constrain.grammar.regex.nodes import PLAIN, Alt, Chars, Node, Repeat, Seq, alt, seq
+from constrain.limits import spend
 
 MAX_TEXTS = 256
 """Texts of a group that is referred to, and their product over a pattern: a part is written as often."""
@@ -33,16 +34,20 @@ def resolved(items: list[Node]) -> Node:
     groups = {item.group: item.texts for item in items if isinstance(item, Reference)}
     if not groups:
         return seq(items)
+    # What stands before the first group and behind the last reference is written once.
+    first = min(groups)
+    end = max(index for index, item in enumerate(items) if isinstance(item, Reference)) + 1
+    spend((end - first) * prod(map(len, groups.values())))
     ways = []
     for texts in product(*groups.values()):
         written = {group: _literal(text) for group, text in zip(groups, texts, strict=True)}
         ways.append(
             seq(
                 written[item.group] if isinstance(item, Reference) else written.get(index, item)
-                for index, item in enumerate(items)
+                for index, item in enumerate(items[first:end], first)
             )
         )
-    return alt(ways)
+    return seq([*items[:first], alt(ways), *items[end:]])
 
 
 def texts_of(node: Node) -> tuple[str, ...] | None:
