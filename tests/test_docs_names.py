@@ -72,6 +72,15 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """All statements within a node."""
+    for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for inner in getattr(node, field, None) or ():
+            if isinstance(inner, ast.stmt):
+                yield inner
+            yield from statements(inner)
+
+
 @functools.cache
 def prose(path: Path) -> list[tuple[int, str]]:
     """The lines of a page; the lines of the comments and docstrings of a source file."""
@@ -86,7 +95,7 @@ def prose(path: Path) -> list[tuple[int, str]]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
         if token.type == tokenize.COMMENT
     ]
-    for node in ast.walk(tree_of(path)):
+    for node in statements(tree_of(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             lines.extend(enumerate(node.value.value.splitlines(), node.lineno))
     return lines
