@@ -21,7 +21,7 @@ from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.json_schema.embedded import embed_schema
 from constrain.grammar.json_schema.lexical.layout import layout_for
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
-from constrain.grammar.regular import literal
+from constrain.grammar.regular import Intersect, literal
 
 COMPILER = constrain.GrammarCompiler(BYTES)
 
@@ -1163,3 +1163,14 @@ def test_an_end_of_a_tag_may_begin_with_a_trigger(ends: list[str]) -> None:
         assert not begins(grammar, "[a<b")
         assert not begins(grammar, "[a<f>1</t")
         assert not fits(grammar, f"[a{end}a")
+
+
+def test_texts_among_the_same_stops_share_states() -> None:
+    """Each lexeme had the automaton of all triggers for itself: 2.6 s for the first mask beside 200 words."""
+    words = ("stone", "nest", "steam", "amber", "berry", "ember")
+    whole = [free_text.text_through((word,), words, ()) for word in words]
+    texts = free_text.TextsThrough(EmbeddingBuilder(), words)
+    for some in (whole, [texts.before(prefix) for prefix in ("ste", "am", "be")]):
+        complements = [text.parts[1] for text in some if isinstance(text, Intersect)]
+        assert len(complements) > 1
+        assert all(complement is complements[0] for complement in complements)
