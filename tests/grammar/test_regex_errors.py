@@ -189,3 +189,11 @@ def test_a_pattern_without_a_text_says_what_look_around_finds(pattern: str) -> N
     compiler = constrain.GrammarCompiler(constrain.Vocabulary([b"a", b""], eos_ids=[1]))
     with pytest.raises(GrammarError, match="no text: it is for a whole text, so look-around finds nothing before"):
         compiler.compile(constrain.Grammar.from_regex(pattern))
+
+
+def test_a_posix_class_is_valid_ecmascript_and_a_warning() -> None:
+    assert constrain.Grammar.from_regex("[[:upper:]]", dialect="ecma").warnings == (
+        "[:upper:] in a set stands for its letters, not for a class; write A-Z or \\p{Lu}",
+    )
+    assert not constrain.Grammar.from_regex(r"\[[:a]", dialect="ecma").warnings
+    assert not constrain.Grammar.from_regex("[[:upper:]]", dialect="rust").warnings

@@ -15,6 +15,7 @@ from functools import lru_cache
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar import utf8
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
+from constrain.grammar.regex.charsets import find_posix_class
 from constrain.grammar.regex.lengths import with_length
 from constrain.grammar.regex.lower import Lowering
 from constrain.grammar.regex.nodes import PLAIN
@@ -131,6 +132,10 @@ def from_regex(pattern: str, flags: str = "", dialect: Dialect = "python") -> Gr
         The pattern is invalid or not supported; ``line`` and ``column`` say where.
     """
     builder = GrammarBuilder()
+    # In Python's syntax it is refused; in ECMAScript it is valid.
+    reason = find_posix_class(pattern) if dialect == "ecma" else None
+    if reason is not None:
+        builder.warnings.append(reason)
     pattern_symbol = builder.lexeme(regex_code_points(pattern, flags=flags, dialect=dialect), _PATTERN)
     return builder.finish(pattern_symbol, make_error=_make_error, describe=by_language)
 
