@@ -119,6 +119,12 @@ def test_objects_that_name_members_are_closed() -> None:
         assert fits(schema, '{"a":2,"c":[1]}', additional_properties=False), schema
         for text in ('{"a":2}', '{"a":2,"c":[1],"d":1}'):
             assert not fits(schema, text, additional_properties=False), schema
+    # Drafts before 2019-09 have no word for it.
+    old = {"$schema": "http://json-schema.org/draft-07/schema#", **PAIR}
+    assert not fits(old, '{"a":1,"d":1}', additional_properties=False)
+    grammar = constrain.Grammar.from_json_schema({**old, "allOf": [more]}, additional_properties=False)
+    assert "no keyword 'unevaluatedProperties'" in grammar.warnings[0]
+    assert fits({**old, "allOf": [more]}, '{"a":1,"d":1}', additional_properties=False)
     # What is referred to is closed by itself.
     referring = {"properties": {"a": {}}, "$ref": "#/$defs/x", "$defs": {"x": more}}
     assert fits(referring, '{"b":1}', additional_properties=False)
