@@ -140,6 +140,14 @@ def test_a_batch_of_more_rows_than_are_kept(make: Any) -> None:
     assert allowed(processor, [*rows[1], A]) == {A}
 
 
+def test_what_is_used_again_is_kept(make: Any) -> None:
+    processor = make(COMPILED)
+    allowed(processor, [BANG, 999])
+    for number in range(600):
+        assert allowed(processor, [BANG, 999, A]) == {B, C}
+        assert allowed(processor, [BANG, 1000 + number]) == {A}
+
+
 def test_one_text_after_the_other(make: Any) -> None:
     processor = make(COMPILED, max_new_tokens=3)
     for text in ([A, B, BANG, 0], [A, C, BANG, 0]):
