@@ -58,6 +58,8 @@ CASES = [
     (r"(?P<n>a)(?P=m)", 9, "no group 'm' ends before"),
     (r"(a)\k<1>", 4, "no group '1' ends before"),
     (r"(?<n>a)\k<n", 8, "no back-reference; write"),
+    (r"(?<n>a)\k<>", 8, "no back-reference; write"),
+    (r"(?P<n>a)(?P=)", 9, "no back-reference; write"),
     (r"(?i)(a)\1", 8, "with the flag i"),
     (r"([a-z])([a-z])\1\2", 17, "have 676 combinations of texts"),
     (r"(?=(a))\1", 8, "the same parentheses"),

@@ -48,7 +48,7 @@ _BRACES = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
 _INLINE_FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:(-)([a-zA-Z]*))?([:)])")
 _GROUP_NAME = re.compile(r"\(\?P?<([^>)]*)>")
 
-_REFERENCE = r"\\([1-9][0-9]%s)|\\k<([^>)]*)>|\(\?P=([^)]*)\)"
+_REFERENCE = r"\\([1-9][0-9]%s)|\\k<([^>)]+)>|\(\?P=([^)]+)\)"
 _REFERENCES = {True: re.compile(_REFERENCE % "*"), False: re.compile(_REFERENCE % "?")}
 """By whether it is ECMAScript: in Python the number of a group has two digits at most."""
 
