@@ -76,8 +76,7 @@ def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module 'constrain' has no attribute {name!r}")
-    if not module.startswith("constrain.grammar."):
-        load_numpy()
+    load_numpy()
     value = _load(module, name)
     globals()[name] = value
     return value

@@ -14,22 +14,31 @@ from constrain.forking import call_in_child
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-_lock = threading.Lock()
+# Reentrant: a signal handler or a finalizer that makes a grammar may come in at any place.
+_lock = threading.RLock()
 _pauses: set[_Pause] = set()
 """Those that have begun and are not over."""
 _resume = False
+"""Whether collection was on before the first of them, and is not yet on again."""
+
+
+def _resume_behind_last() -> bool:
+    """Let it go on if no pause is left; whether everything is to be looked at now."""
+    global _resume
+    is_due = not _pauses and _resume and _resume_collection()
+    if not _pauses:
+        _resume = False
+    return is_due
 
 
 @call_in_child
 def _forget_other_threads() -> None:
     """In a forked child there is one thread, and so no pause of another."""
     global _lock, _pauses
-    was_paused = bool(_pauses) or _lock.locked()
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     here = get_ident()
     _pauses = {pause for pause in _pauses if pause.thread == here}
-    if was_paused and not _pauses and _resume:
-        gc.enable()
+    _resume_behind_last()
 
 
 # More new objects than that are not looked at at once when collection goes on.
@@ -62,6 +71,12 @@ def _resume_collection() -> bool:
     return is_due
 
 
+def _need_frames(count: int) -> None:
+    """Raise RecursionError unless so many calls within each other are possible here."""
+    if count > 1:
+        _need_frames(count - 1)
+
+
 class _Pause:
     """Collection is paused from :meth:`begin` to :meth:`end`, which may be called again."""
 
@@ -71,12 +86,15 @@ class _Pause:
 
     def begin(self) -> None:
         global _resume
+        # Those of the end, which could not end it otherwise.
+        _need_frames(3)
         # Calls in several threads overlap: the first one pauses, the last one resumes.
         with _lock:
-            if not _pauses:
-                _resume = gc.isenabled()
             self._has_begun = True
             _pauses.add(self)
+            # Within another pause it is off, and the other one has seen to this.
+            if gc.isenabled():
+                _resume = True
             gc.disable()
 
     def end(self) -> None:
@@ -84,7 +102,7 @@ class _Pause:
         if self._has_begun and not self._is_over:
             with _lock:
                 _pauses.discard(self)
-                is_due = not _pauses and _resume and _resume_collection()
+                is_due = _resume_behind_last()
                 self._is_over = True
         if is_due:
             # Without the lock, since finalizers run in here.

@@ -35,6 +35,15 @@ else:
 
 USES = {
     "a vocabulary": "constrain.Vocabulary([b'a', b'b'], eos_ids=[1])",
+    "a regular expression": "constrain.Grammar.from_regex('a')",
+    "a schema": "constrain.Grammar.from_json_schema({})",
+    "a part of the engine": "from constrain.engine.matcher import Matcher",
+    "generation": "from constrain.generation import generate",
+    "explanations": "from constrain.explain import read_text",
+    "calls of tools": "from constrain.tools import parse",
+    "the demo": "import constrain.demo",
+    "a backend": "from constrain.backends import CallableBackend",
+    "an integration": "from constrain.integrations.follower import Follower",
     "a tokenizer": "from constrain.tokenizers import Tokenizer",
     "a sampler": "from constrain.sampling import Sampler; Sampler(0)",
     "the library of kernels": "from constrain.kernels import library",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.backends.factory import load_backend
 from constrain.backends.options import BackendOptions
+from constrain.uninterrupted import load_numpy
 
 if TYPE_CHECKING:
     from constrain.backends.base import Backend
@@ -21,4 +22,5 @@ __all__ = ["Backend", "BackendOptions", "CallableBackend", "load_backend"]
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    load_numpy()
     return getattr(import_module(_EXPORTS[name]), name)

@@ -4,10 +4,16 @@
 texts.  In a checkout, ``python -m tools.demo_model.train`` makes both files again.
 """
 
+# ruff: noqa: E402 (numpy before what imports it)
+
 from __future__ import annotations
 
 from functools import lru_cache
 from importlib.resources import files
+
+from constrain.uninterrupted import load_numpy
+
+load_numpy()
 
 from constrain.demo.ngram import DemoModel
 from constrain.tokenizers.base import Tokenizer

@@ -1,5 +1,11 @@
 """From a prompt to text that the grammar allows."""
 
+# ruff: noqa: E402 (numpy before what imports it)
+
+from constrain.uninterrupted import load_numpy
+
+load_numpy()
+
 from constrain.generation.batch import BatchGeneration, generate_batch
 from constrain.generation.beams import Beam, beam_search
 from constrain.generation.interfaces import BatchModel, Encoder, Model

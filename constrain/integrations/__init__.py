@@ -1,0 +1,3 @@
+from constrain.uninterrupted import load_numpy
+
+load_numpy()

@@ -33,10 +33,13 @@ except ImportError as error:
 _KEPT = 512
 """Places that are kept: as many as a batch has rows, or a draft tokens, and more."""
 
+_DROPPED = 16 * _KEPT
+"""Digests of places that were dropped, so that the next token of one is not taken for a new text."""
+
 
 class ConstrainLogitsProcessor:
     """Sets the logits of tokens that the grammar forbids to -inf: for one generation after the other, for all rows of a
-    batch, and with a draft model.
+    batch of at most 512, and with a draft model.
 
     Give a prompt that goes on from another one (by one token, or by what was generated there) a processor of its own,
     or call :meth:`reset` in front of it: its end would be taken for what is generated.
@@ -65,11 +68,13 @@ class ConstrainLogitsProcessor:
         Follower(compiled, max_tokens=max_new_tokens)
         # By a digest of the tokens, so that long prompts take no room; what was used last comes last.
         self._places: OrderedDict[bytes, Follower] = OrderedDict()
+        self._dropped: OrderedDict[bytes, None] = OrderedDict()
 
     def reset(self) -> None:
         """Begin anew with the next call; a call that does not go on from an earlier one does so by itself."""
         self.follower = None
         self._places.clear()
+        self._dropped.clear()
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """The logits, float[1, n], with -inf for what may not come next after ``tokens``, int[width].
@@ -80,19 +85,28 @@ class ConstrainLogitsProcessor:
         Raises
         ------
         ConstrainError
-            If a token is not what the grammar allows: somebody has changed the logits behind this processor.
+            If a token is not what the grammar allows: somebody has changed the logits behind this processor.  And if
+            there are more texts at a time than it follows.
         """
         ids = tokens.tolist()
         digest = blake2b(np.array(ids[:-1], np.int64).tobytes(), digest_size=16)
-        before = self._places.get(digest.digest())
+        behind = digest.digest()
+        before = self._places.get(behind)
         digest.update(np.array(ids[-1:], np.int64).tobytes())
         here = digest.digest()
-        follower = self._places.get(here) or (
-            Follower(self._compiled, max_tokens=self._max_new_tokens) if before is None else before.fork()
-        )
+        follower = self._places.get(here)
+        if follower is None and before is None and behind in self._dropped:
+            raise ConstrainError(
+                f"more than {_KEPT} texts at a time, or a prompt that goes on from an earlier text: give each batch "
+                "or prompt a processor of its own"
+            )
+        if follower is None:
+            follower = Follower(self._compiled, max_tokens=self._max_new_tokens) if before is None else before.fork()
         allowed = follower.allowed(ids, logits.shape[-1])
         self.follower = self._places[here] = follower
         self._places.move_to_end(here)
         while len(self._places) > _KEPT:
-            self._places.popitem(last=False)
+            self._dropped[self._places.popitem(last=False)[0]] = None
+        while len(self._dropped) > _DROPPED:
+            self._dropped.popitem(last=False)
         return mx.where(mx.array(allowed), logits, -mx.inf)

@@ -103,6 +103,70 @@ def test_what_is_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
         gc.unfreeze()
 
 
+def test_it_goes_on_where_calls_are_nested_too_deeply() -> None:
+    @without_collection
+    def work() -> None:
+        pass
+
+    def deep(n: int) -> None:
+        if n:
+            deep(n - 1)
+        else:
+            work()
+
+    ends = set()
+    for depth in range(sys.getrecursionlimit()):
+        try:
+            deep(depth)
+            ends.add("done")
+        except RecursionError:
+            ends.add("too deep")
+        assert gc.isenabled(), depth
+        assert not collection._pauses, depth
+    assert len(ends) == 2
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_call_at_any_place_of_another(is_on: bool) -> None:
+    """Signal handlers and finalizers may make grammars, too."""
+
+    @without_collection
+    def work() -> None:
+        assert not gc.isenabled()
+
+    def play(at: int) -> bool:
+        left = at
+
+        def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename != collection.__file__:
+                return None
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                work()
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            work()
+        finally:
+            sys.settrace(before)
+        return left <= 0
+
+    (gc.enable if is_on else gc.disable)()
+    at = 1
+    try:
+        while play(at):
+            assert gc.isenabled() == is_on, at
+            assert not collection._pauses, at
+            at += 1
+    finally:
+        gc.enable()
+    assert at > 20
+
+
 @pytest.mark.parametrize("is_on", [True, False])
 def test_an_interrupt_at_any_place_leaves_it_as_it_was(is_on: bool) -> None:
     @without_collection
@@ -145,7 +209,7 @@ def test_an_interrupt_at_any_place_leaves_it_as_it_was(is_on: bool) -> None:
         while play(at):
             assert gc.isenabled() == is_on, at
             assert not collection._pauses, at
-            assert not collection._lock.locked(), at
+            assert not collection._lock._is_owned(), at
             at += 1
     finally:
         gc.enable()

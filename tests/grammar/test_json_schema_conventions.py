@@ -105,8 +105,32 @@ def test_objects_that_name_members_are_closed() -> None:
     # What is required is named, too.
     required = {**PAIR, "required": ["c"]}
     assert fits(required, '{"a":1,"c":[1]}', additional_properties=False)
-    for text in ('{"a":1}', '{"a":1,"c":1,"d":1}'):
-        assert not fits(required, text, additional_properties=False)
+    more = {"properties": {"b": {"type": "integer"}}}
+    also = {"if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}}
+    for schema in (
+        required,
+        {**required, "allOf": [more]},
+        {**required, "anyOf": [more, {"properties": {"c": {"const": 1}}}]},
+        {"allOf": [{**PAIR, "required": ["c"]}, more]},
+        {"allOf": [PAIR, {"required": ["c"]}]},
+        {**required, **also},
+        {**required, "patternProperties": {"^c": {"minItems": 1}}},
+    ):
+        assert fits(schema, '{"a":2,"c":[1]}', additional_properties=False), schema
+        for text in ('{"a":2}', '{"a":2,"c":[1],"d":1}'):
+            assert not fits(schema, text, additional_properties=False), schema
+    # Drafts before 2019-09 have no word for it.
+    old = {"$schema": "http://json-schema.org/draft-07/schema#", **PAIR}
+    assert not fits(old, '{"a":1,"d":1}', additional_properties=False)
+    grammar = constrain.Grammar.from_json_schema({**old, "allOf": [more]}, additional_properties=False)
+    assert "no keyword 'unevaluatedProperties'" in grammar.warnings[0]
+    assert fits({**old, "allOf": [more]}, '{"a":1,"d":1}', additional_properties=False)
+    # What is referred to is closed by itself.
+    referring = {"properties": {"a": {}}, "$ref": "#/$defs/x", "$defs": {"x": more}}
+    assert fits(referring, '{"b":1}', additional_properties=False)
+    assert not fits(referring, '{"a":1,"b":1}', additional_properties=False)
+    # What is said of others holds for it.
+    assert not fits({**required, "additionalProperties": {"type": "null"}}, '{"c":1}', additional_properties=False)
 
 
 @pytest.mark.parametrize(

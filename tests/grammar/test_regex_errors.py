@@ -47,18 +47,25 @@ CASES = [
     (r"(?P<n>a*)(?P=n)", 10, "back-references"),
     (r"(?<n>a+)\k<n>", 9, "back-references"),
     (r"(.)\1", 4, "back-references"),
-    (r"(a)?\1", 5, "back-references"),
-    (r"(a|b)\1*", 8, "back-references"),
-    (r"(?:(a)|b)\1", 10, "back-references"),
-    (r"(a)|\1", 5, "back-references"),
-    (r"(a\1)", 3, "back-references"),
-    (r"\1(a)", 1, "back-references"),
-    (r"(a)\2", 4, "back-references"),
-    (r"(?i)(a)\1", 8, "back-references"),
-    (r"([a-z])([a-z])\1\2", 17, "back-references"),
-    (r"(?=(a))\1", 8, "back-references"),
-    (r"(a|ab)(?:-\1|b)", 11, "back-references"),
-    (r"(?i:(a|b))\1", 11, "back-references"),
+    (r"(a)?\1", 5, "a group without a quantifier"),
+    (r"(){0}\1", 6, "a group without a quantifier"),
+    (r"(a|b)\1*", 8, "a quantifier behind a back-reference"),
+    (r"(?:(a)|b)\1", 10, "in the same alternative"),
+    (r"(a)|\1", 5, "in the same alternative"),
+    (r"(a\1)", 3, "no group 1 ends before"),
+    (r"\1(a)", 1, "no group 1 ends before"),
+    (r"(a)\2", 4, "no group 2 ends before"),
+    (r"(?P<n>a)(?P=m)", 9, "no group 'm' ends before"),
+    (r"(a)\k<1>", 4, "no group '1' ends before"),
+    (r"(?<n>a)\k<n", 8, "no back-reference; write"),
+    (r"(?<n>a)\k<>", 8, "no back-reference; write"),
+    (r"(?P<n>a)(?P=)", 9, "no back-reference; write"),
+    (r"(?i)(a)\1", 8, "with the flag i"),
+    (r"([a-z])([a-z])\1\2", 17, "have 676 combinations of texts"),
+    (r"(?=(a))\1", 8, "the same parentheses"),
+    (r"(a|ab)(?:-\1|b)", 11, "the same parentheses"),
+    (r"(?i:(a|b))\1", 11, "the same parentheses"),
+    (r"a+(?<=(a)\1)", 10, "in a look-behind"),
     ("(a)(?(1)b|c)", 4, "conditional"),
     ("ab(?>a|bc)", 3, "atomic"),
     ("a(?:b|cd)*+", 10, "possessive"),
@@ -97,6 +104,16 @@ def test_the_place_and_the_reason(pattern: str, column: int, reason: str) -> Non
     assert "\n" not in str(error)
 
 
+def test_back_references_are_not_written_out_without_a_limit() -> None:
+    # The group and the reference are parts, too.
+    assert from_regex("([a-j])" + "x" * 19_998 + r"\1")
+    for longer in ("xx", "(?:x|yz)", "(?=x|yz)x", "(?:xy)*"):
+        with pytest.raises(
+            GrammarError, match=r"^the pattern has 2\d{5} parts when its back-references are written out"
+        ):
+            from_regex("([a-j])" + "x" * 19_997 + longer + r"\1")
+
+
 def test_look_aheads_of_many_alternatives() -> None:
     # What none of them lets begin are 3 ** 12 combinations.
     words = ["|".join("." * (1 + 3 * place + i) + "a" for i in range(3)) for place in range(12)]
@@ -108,7 +125,10 @@ def test_look_aheads_of_many_alternatives() -> None:
 @pytest.mark.parametrize(
     ("pattern", "column", "reason"),
     [
-        (r"a\1", 2, "back-references"),
+        (r"a\1", 2, "no group 1 ends before"),
+        (r"(a)\10", 4, "no group 10 ends before"),
+        # There it matches before its group does, and so nothing.
+        (r"a+(?<=(a)\1)", 10, "in a look-behind"),
         (r"a\01", 2, "U+0000"),
         (r"[\1]", 2, "not a character"),
         (r"a\u{110000}", 2, "beyond U+10FFFF"),

@@ -236,10 +236,30 @@ def test_anchors_and_one_character_look_arounds(pattern: str) -> None:
         r"(?!.*(a|b)-?\1)[ab-]*",
         r"(?=(a|b).\1)[ab-]*",
         r"(a)(?<=(a))\1b",
+        r"((?:-|a|b|-)(?:-|a|b)?)\1",
+        r"((?:|b)?(?:|b)?a)\1",
     ],
 )
 def test_back_references_to_groups_of_few_texts(pattern: str) -> None:
     check(pattern)
+
+
+def test_a_back_reference_to_a_group_in_which_texts_come_again() -> None:
+    regular = regex_language(r"((?:a|aa){1,8})-\1", anchored=True)
+    texts = {f"{'a' * count}-{'a' * count}" for count in range(1, 17)}
+    assert all(matches(regular, text.encode()) for text in texts)
+    assert not matches(regular, b"a-aa")
+    assert not matches(regular, b"a" * 17 + b"-" + b"a" * 17)
+
+
+def test_the_number_of_a_group_has_two_digits_in_python() -> None:
+    pattern = "(a)" * 10 + r"(a|b)\119"
+    assert re.fullmatch(pattern, "a" * 10 + "bb9")
+    regular = regex_language(pattern, anchored=True)
+    assert matches(regular, b"a" * 10 + b"bb9")
+    assert not matches(regular, b"a" * 10 + b"ba9")
+    with pytest.raises(GrammarError, match="no group 119 ends before"):
+        regex_language(pattern, dialect="ecma")
 
 
 @pytest.mark.parametrize("pattern", LOOKS)

@@ -133,3 +133,17 @@ def test_a_limit_of_tokens_is_kept() -> None:
         ids.append(int(allowed[-1]))
         follower.mask(ids)
     assert b"".join(tokens[token] for token in ids) == b'["b"]'
+
+
+def test_a_fork_goes_its_own_way() -> None:
+    follower = Follower(COMPILED, 0)
+    follower.mask([4])
+    other = follower.fork()
+    mask = follower.mask([4])
+    before = mask.copy()
+    assert (other.mask([4, 1]) != before).any()
+    # The mask of the first one, and its place, are as they were.
+    assert (mask == before).all()
+    assert (follower.mask([4, 5]) != before).any()
+    assert not other.matcher.is_accepting()
+    assert follower.matcher.is_accepting()

@@ -124,6 +124,30 @@ def test_rows_of_a_batch(make: Any) -> None:
     assert len({tuple(said) for said in rows}) > 1
 
 
+def test_a_batch_of_more_rows_than_are_kept(make: Any) -> None:
+    """What has been dropped is not taken for a new text."""
+    rows = [[BANG, 1000 + number] for number in range(600)]
+    processor = make(COMPILED)
+    for prompt in rows:
+        assert allowed(processor, prompt) == {A}
+    with pytest.raises(constrain.ConstrainError, match="more than 512 texts at a time"):
+        allowed(processor, [*rows[0], A])
+    # The last ones are there, and one that begins where it did.
+    assert allowed(processor, [*rows[-1], A]) == {B, C}
+    assert allowed(processor, rows[0]) == {A}
+    assert allowed(processor, [*rows[0], A]) == {B, C}
+    processor.reset()
+    assert allowed(processor, [*rows[1], A]) == {A}
+
+
+def test_what_is_used_again_is_kept(make: Any) -> None:
+    processor = make(COMPILED)
+    allowed(processor, [BANG, 999])
+    for number in range(600):
+        assert allowed(processor, [BANG, 999, A]) == {B, C}
+        assert allowed(processor, [BANG, 1000 + number]) == {A}
+
+
 def test_one_text_after_the_other(make: Any) -> None:
     processor = make(COMPILED, max_new_tokens=3)
     for text in ([A, B, BANG, 0], [A, C, BANG, 0]):
@@ -152,3 +176,6 @@ def test_long_texts_are_not_all_kept(make: Any) -> None:
         assert allowed(processor, ids) == ({A, BANG} if step % 2 == 0 else {B})
         ids.append((A, B)[step % 2])
     assert len(processor._places) < 1_000
+    for number in range(9_000):
+        allowed(processor, [C, 1000 + number])
+    assert len(processor._dropped) < 9_000

@@ -13,7 +13,7 @@ from constrain.errors import GrammarError
 from constrain.grammar.regex import charsets, classes
 from constrain.grammar.regex.nested_sets import read_nested_set
 from constrain.grammar.regex.nodes import NIL, After, Before, Chars, Node, alt, chars, look, rep, seq
-from constrain.grammar.regex.references import MAX_TEXTS, Reference, resolved, texts_of
+from constrain.grammar.regex.references import MAX_TEXTS, Capture, Reference, resolved, texts_of
 from constrain.grammar.utf8 import ALL, CodePoints, negate
 from constrain.limits import spend
 
@@ -48,10 +48,9 @@ _BRACES = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
 _INLINE_FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:(-)([a-zA-Z]*))?([:)])")
 _GROUP_NAME = re.compile(r"\(\?P?<([^>)]*)>")
 
-_REFERENCE = re.compile(r"\\([1-9][0-9]*)|\\k<([^>)]*)>|\(\?P=([^)]*)\)")
-_NOT_REGULAR = (
-    "back-references are not regular and not supported, unless the group is of few texts and stands beside them"
-)
+_REFERENCE = r"\\([1-9][0-9]%s)|\\k<([^>)]+)>|\(\?P=([^)]+)\)"
+_REFERENCES = {True: re.compile(_REFERENCE % "*"), False: re.compile(_REFERENCE % "?")}
+"""By whether it is ECMAScript: in Python the number of a group has two digits at most."""
 
 # What a quantifier may follow.
 _NONE, _ATOM, _QUANTIFIED, _ANCHOR = range(4)
@@ -99,9 +98,6 @@ class _Group:
         self.flags = flags
 
 
-_NO_GROUP: tuple[list[Node], int, Node] = ([], 0, NIL)
-
-
 @lru_cache(maxsize=4096)
 def _char(point: int, flags: int) -> Node:
     points: CodePoints = ((point, point),)
@@ -116,8 +112,8 @@ class _Parser(charsets.Source):
         self.groups: list[_Group] = []
         self.names: set[str] = set()
         self.captures = 0
-        # The groups that have closed, by their numbers and names: the sequence that has one, and where.
-        self.captured: dict[str, tuple[list[Node], int, Node]] = {}
+        # By their numbers and names.
+        self.captured: dict[str, Capture] = {}
         # How many combinations of texts the back-references make.
         self.ways = 1
         self.assertions = 0
@@ -259,22 +255,45 @@ class _Parser(charsets.Source):
         at = self.at
         if self.is_rust:
             self.fail("Rust's regex has no back-references", at)
-        match = _REFERENCE.match(self.text, at)
-        items, place, group = (
-            self.captured.get(match[1] or match[2] or match[3] or "", _NO_GROUP) if match else _NO_GROUP
-        )
-        # A group that is repeated is another item.
-        is_item = items is self.items and items[place] is group
-        # With the flag i a reference matches its text in any case.
-        texts = texts_of(group) if is_item and not self.flags & charsets.FOLD else None
-        if match is None or texts is None:
-            self.fail(_NOT_REGULAR, at)
-        if not any(isinstance(item, Reference) and item.group == place for item in items):
+        match = _REFERENCES[self.ecma].match(self.text, at)
+        if match is None:
+            self.fail("this is no back-reference; write \\1, \\k<name> or (?P=name)", at)
+        number, name = match[1], match[2] or match[3]
+        # A name is no number: \k<1> refers to nothing.
+        capture = self.captured.get(number or name) if number or not name.isdigit() else None
+        if capture is None:
+            self.fail(f"no group {number or repr(name)} ends before this back-reference", at)
+        # A group that is repeated is another item, or it is NIL all the same.
+        if capture.items is not self.items or self.items[capture.place] is not capture.node or capture.node is NIL:
+            self.fail(
+                "back-references are supported only to a group without a quantifier beside them, "
+                "in the same alternative and the same parentheses",
+                at,
+            )
+        # ECMAScript reads it from its end, where the group has not matched yet, and Python has none there.
+        if any(group.kind.startswith("look<") for group in self.groups):
+            self.fail("back-references are not supported in a look-behind", at)
+        # A reference matches its text in any case.
+        if self.flags & charsets.FOLD:
+            self.fail("back-references are not supported with the flag i", at)
+        if capture.reference is None:
+            texts = texts_of(capture.node)
+            if texts is None:
+                self.fail(
+                    f"back-references are not regular, and supported only to a group that has at most {MAX_TEXTS} "
+                    "texts, whatever stands around it",
+                    at,
+                )
             self.ways *= len(texts)
             if self.ways > MAX_TEXTS:
-                self.fail(_NOT_REGULAR, at)
+                self.fail(
+                    f"the groups of the back-references so far have {self.ways} combinations of texts; "
+                    f"the limit is {MAX_TEXTS}",
+                    at,
+                )
+            capture.reference = Reference(capture.place, texts)
         self.at = match.end()
-        self._atom(Reference(place, texts))
+        self._atom(capture.reference)
 
     def _push(self, kind: str, at: int, length: int, captures: bool = False, name: str = "") -> None:
         if kind.startswith("look"):
@@ -340,8 +359,8 @@ class _Parser(charsets.Source):
             node = look(node, "<" not in group.kind, group.kind.endswith("!"), group.at)
         elif group.kind == "atomic" and node.low != node.high:
             self.fail("an atomic group is supported only if all its matches have the same length", group.at)
-        for key in group.keys:
-            self.captured[key] = self.items, len(self.items), node
+        if group.keys:
+            self.captured.update(dict.fromkeys(group.keys, Capture(self.items, node)))
         self._atom(node)
 
     # -- quantifiers ---------------------------------------------------------------------------
@@ -376,7 +395,7 @@ class _Parser(charsets.Source):
         self.at = at + length
         item = self.items.pop()
         if isinstance(item, Reference):
-            self.fail(_NOT_REGULAR, at)
+            self.fail("a quantifier behind a back-reference is not supported", at)
         follower = text[self.at : self.at + 1]
         if follower == "+" and not self.ecma and not self.is_rust:
             self.at += 1

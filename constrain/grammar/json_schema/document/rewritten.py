@@ -36,9 +36,12 @@ def closed(schema: Any, *, is_decided: bool = False) -> Any:
     result = dict(schema)
     speaks = any(isinstance(schema.get(word), dict) for word in _NAMERS)
     says = any(word in schema for word in _OPENERS)
-    joins = isinstance(schema.get("allOf"), list) and _names_members(schema["allOf"])
+    all_of = schema.get("allOf")
+    joined = [each for each in all_of if isinstance(each, dict)] if isinstance(all_of, list) else []
+    joins = any(word in each for each in joined for word in _NAMERS)
     has_others = any(word in schema for word in (*_LISTS_IN_PLACE, *_IN_PLACE, "dependentSchemas"))
-    if (speaks or joins) and not says and not is_decided:
+    closes = (speaks or joins) and not says and not is_decided
+    if closes:
         result["unevaluatedProperties" if has_others else "additionalProperties"] = False
     decided = is_decided or speaks or says or joins
     for word, value in schema.items():
@@ -54,19 +57,22 @@ def closed(schema: Any, *, is_decided: bool = False) -> Any:
             result[word] = [closed(each) for each in value]
         elif word in _BY_NAME and isinstance(value, dict):
             result[word] = {name: closed(each) for name, each in value.items()}
-    named = result.get("properties", {})
-    if "additionalProperties" in result and not says and isinstance(named, dict):
-        # What is required is named, too.
-        result["properties"] = {**named, **{name: {} for name in _names(schema.get("required")) if name not in named}}
+    # What is required is named, too.
+    unnamed = _required_alone([schema, *joined]) if closes else {}
+    if unnamed and not has_others:
+        result["properties"] = {**schema.get("properties", {}), **unnamed}
+    elif unnamed and isinstance(result.get("allOf", []), list):
+        result["allOf"] = [*result.get("allOf", []), {"properties": unnamed}]
     return result
 
 
-def _names_members(schemas: list[Any]) -> bool:
-    return any(isinstance(each, dict) and any(word in each for word in _NAMERS) for each in schemas)
-
-
-def _names(required: Any) -> list[str]:
-    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+def _required_alone(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    """The members that some schemas of one object require, and none of them describes: any value."""
+    named = [each["properties"] for each in schemas if isinstance(each.get("properties"), dict)]
+    required = [name for each in schemas if isinstance(each.get("required"), list) for name in each["required"]]
+    return {
+        name: {} for name in required if isinstance(name, str) and not any(name in properties for properties in named)
+    }
 
 
 _ABOUT_ITEMS = ("items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "minItems", "uniqueItems")
