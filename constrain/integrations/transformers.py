@@ -422,11 +422,17 @@ def _tokenizer_of(model: Any) -> Any:
     return AutoTokenizer.from_pretrained(name)
 
 
+def end_tokens_of(model: Any) -> set[int]:
+    """The end tokens that a model's settings name, of those that it has logits for."""
+    size, named = int(model.get_output_embeddings().weight.shape[0]), model.generation_config.eos_token_id
+    ends = [] if named is None else [named] if isinstance(named, int) else named
+    return {int(token) for token in ends if 0 <= token < size}
+
+
 def _compiler_of(model: Any, tokenizer: Any) -> GrammarCompiler:
     """The compiler for a model's logits and end tokens; the same again for the same tokenizer."""
     size = int(model.get_output_embeddings().weight.shape[0])
-    named = model.generation_config.eos_token_id
-    ends = {named} if isinstance(named, int) else set(named or ())
+    ends = end_tokens_of(model)
     if tokenizer.eos_token_id is not None:
         ends.add(tokenizer.eos_token_id)
     if not ends:
