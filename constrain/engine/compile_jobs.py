@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.kept_threads import KeptThreads
+from constrain.engine.kept_threads import KeptThreads, Work
 from constrain.limits import Deadline
 
 WORKERS = max(1, min(4, os.cpu_count() or 1))
@@ -81,7 +81,7 @@ class _Job:
         time_limit: float | Deadline | None,
     ) -> None:
         self.waiting: list[CompileFuture] = []
-        self.future: Future[None]
+        self.work = Work(self.run)
         self._jobs, self._key, self._compile = jobs, key, compile_grammar
         self._time_limit = time_limit
         self._deadline: Deadline | None = None
@@ -90,7 +90,7 @@ class _Job:
     def begin(self) -> None:
         """Hand it to the pool."""
         try:
-            self.future = _threads.submit(self.run)
+            _threads.submit(self.work)
         except BaseException:
             # It may be in the queue though no thread could be started for it.
             self._is_wanted = False
@@ -103,7 +103,7 @@ class _Job:
                 # Whoever cancels twice comes here twice.
                 self._is_wanted = False
                 self._end()
-                if self.future.cancel():
+                if self.work.cancel():
                     # It will not run, so that nobody else tells those who wait for cancelled futures.
                     for other in self.waiting:
                         other.set_running_or_notify_cancel()

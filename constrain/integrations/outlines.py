@@ -23,7 +23,7 @@ from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
 from constrain.integrations.follower import Follower
-from constrain.integrations.transformers import ConstrainLogitsProcessor
+from constrain.integrations.transformers import ConstrainLogitsProcessor, end_tokens_of
 
 
 class ConstrainProcessor(OutlinesLogitsProcessor):  # type: ignore[misc, unused-ignore]
@@ -81,7 +81,9 @@ class ConstrainBackend(BaseBackend):  # type: ignore[misc, unused-ignore]
         self._is_torch = isinstance(model, Transformers)
         if self._is_torch:
             size = int(model.model.get_output_embeddings().weight.shape[0])
-            vocabulary = Vocabulary.from_huggingface(model.hf_tokenizer, size=size)
+            # A generation ends with what the model's settings name, whatever the tokenizer does.
+            ends = sorted(end_tokens_of(model.model)) or None
+            vocabulary = Vocabulary.from_huggingface(model.hf_tokenizer, size=size, eos_ids=ends)
         elif isinstance(model, LlamaCpp):
             vocabulary = Vocabulary.from_huggingface(model.model)
         else:

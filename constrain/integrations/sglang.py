@@ -3,8 +3,9 @@
 SGLang finds :func:`constrain.integrations.sglang_plugin.register` by its entry point and calls it in each of its
 processes.
 
-A back end of SGLang is not told how many tokens a request gets.  A hook at the place where its grammar manager hands a
-grammar to a request tells it, so that texts are complete within ``max_new_tokens``, thinking included.
+A back end of SGLang is not told how many tokens a request gets, nor which tokens stop it.  A hook at the place where
+its grammar manager hands a grammar to a request tells it.  So texts are complete within ``max_new_tokens``, thinking
+included, and no token of a text stops the request.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
 from constrain.integrations.request_grammars import ebnf_or_lark_grammar, structural_tag_grammar
 from constrain.integrations.request_matcher import matcher_within
-from constrain.limits import Deadline
+from constrain.limits import Deadline, limited
 
 NAME = "constrain"
 ANY_JSON = "$$ANY$$"
@@ -51,6 +52,12 @@ ANY_JSON = "$$ANY$$"
 
 TIME_LIMIT = 30.0
 """Seconds that a grammar may take to be read and compiled."""
+
+STOPS_TIME_LIMIT = 2.0
+"""Seconds that a grammar may take to be compiled once more for a request that ordinary tokens stop.
+
+It is done where the grammar is handed to the request, and the server waits.
+"""
 
 _THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
 """How many threads may fill one batch of masks; SGLang's own processes need the others."""
@@ -207,30 +214,41 @@ def create_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_
         return backend
     # SGLang wraps its own back ends, not those that are registered.
     parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
+    if not parser.detector.get_think_end_token_ids(tokenizer):
+        # SGLang warns of it, and goes on without.
+        return backend
     return ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=bool(serving.enable_strict_thinking)
     )
 
 
 def limit_request(request: Any) -> None:
-    """Let a request's text be complete within its ``max_new_tokens``; end the request if they are too few for any text.
+    """Let a request's text be complete within its ``max_new_tokens``, and end with what stops the request.
+
+    If that cannot be, the request is ended with the reason: its tokens are too few for any text, or ``min_new_tokens``
+    may forbid the end where there is nothing else.
 
     Parameters
     ----------
     request : sglang.srt.managers.schedule_batch.Req
         With its grammar; one of another back end, or one that could not be compiled, is left as it is.
     """
-    limit = request.sampling_params.max_new_tokens
-    outer = request.grammar
+    asked, outer = request.sampling_params, request.grammar
     is_thinking = isinstance(outer, ReasonerGrammarObject)
     grammar = outer.grammar if is_thinking else outer
-    if limit is None or not isinstance(grammar, ConstrainGrammar):
+    if not isinstance(grammar, ConstrainGrammar):
         return
     try:
+        if asked.min_new_tokens:
+            raise ConstrainError("min_new_tokens cannot be combined with a grammar: a text may have to end before")
+        if asked.stop_token_ids:
+            grammar.end_with(asked.stop_token_ids)
+        if asked.max_new_tokens is None:
+            return
         if is_thinking and outer._is_thinking() and not outer.reasoning_in_grammar:
-            _limit_thinking(outer, grammar, limit)
+            _limit_thinking(outer, grammar, asked.max_new_tokens)
         else:
-            grammar.limit(limit)
+            grammar.limit(asked.max_new_tokens)
     except ConstrainError as error:
         request.set_finish_with_abort(str(error))
 
@@ -247,7 +265,8 @@ def _limit_thinking(outer: ReasonerGrammarObject, grammar: ConstrainGrammar, lim
         )
     most = max(limit - needed - 1, 0)
     outer.max_think_tokens = most if outer.max_think_tokens < 0 else min(outer.max_think_tokens, most)
-    outer.think_excluded_token_ids = [*(outer.think_excluded_token_ids or ()), *grammar.compiled.vocabulary.eos_ids]
+    ends = [token for token in grammar.ends if token not in outer.think_end_ids]
+    outer.think_excluded_token_ids = [*(outer.think_excluded_token_ids or ()), *ends]
     outer.enable_token_filter, outer.token_filter_fn = True, ConstrainBackend.set_token_filter
     grammar.limit(limit, lambda: len(outer._thinking_match_history))
 
@@ -268,6 +287,8 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         self.compiled = compiled
         self.key = key
         self.grammar_stats = stats
+        self.ends = compiled.vocabulary.eos_ids
+        """The tokens that end the text."""
         self._matcher = Matcher(compiled)
         self._limit: int | None = None
         self._before: Callable[[], int] | None = None
@@ -285,12 +306,29 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
             before = self._before()
             if before != self._begun_at:
                 try:
-                    self._matcher = matcher_within(self.compiled, self._limit - before)
+                    self._matcher = self._matcher_within(self._limit - before)
                 except ConstrainError:
                     # A draft that thinks on where the mask does not let the model do so.
-                    self._matcher = Matcher(self.compiled)
+                    self._matcher = self._matcher_within(None)
                 self._begun_at = before
         return self._matcher
+
+    def _matcher_within(self, tokens: int | None) -> Matcher:
+        return matcher_within(self.compiled, tokens, stop_token_ids=self.ends)
+
+    def end_with(self, tokens: Iterable[int]) -> None:
+        """Let these tokens end the text too, and be no piece of it; those that the vocabulary lacks are of no matter.
+
+        Raises
+        ------
+        ConstrainError
+            If the grammar takes too much time or memory to be compiled for them.
+        """
+        size = self.compiled.vocabulary.size
+        self.ends = tuple(sorted({*self.ends, *(token for token in tokens if 0 <= token < size)}))
+        with limited(STOPS_TIME_LIMIT):
+            self.compiled = self.compiled.ending_with(self.ends)
+        self._matcher = self._matcher_within(None)
 
     def limit(self, tokens: int, before: Callable[[], int] | None = None) -> None:
         """Let the text be complete within so many tokens, those included that ``before()`` says went into thinking.
@@ -300,7 +338,7 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         ConstrainError
             If they are too few for any text of the grammar.
         """
-        self._matcher = matcher_within(self.compiled, tokens)
+        self._matcher = self._matcher_within(tokens)
         self._limit, self._before, self._begun_at = tokens, before, 0
 
     def accept_token(self, token: int) -> None:

@@ -81,8 +81,9 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
     Raises
     ------
     ConstrainError
-        There is no grammar, their vocabularies differ, or have no end-of-sequence token.  With the first token:
-        ``max_new_tokens`` are too few for any text of a grammar.
+        There is no grammar, their vocabularies differ, or have no end-of-sequence token, or ``generation_config`` has
+        no limit.  With the first token: ``max_new_tokens`` are too few for any text of a grammar, or the limit is a
+        ``max_length`` and the prompt is given as embeddings, which are not seen here.
     """
 
     def __init__(
@@ -123,17 +124,22 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         if max_new_tokens is None and generation_config is not None:
             self._max_new_tokens = generation_config.max_new_tokens
             self._max_length = generation_config.max_length if self._max_new_tokens is None else None
-        # The length of the rows in the first call, prompts alone.
-        self._width = 0
+            if self._max_new_tokens is None and self._max_length is None:
+                raise ConstrainError(
+                    "generation_config has neither max_new_tokens nor max_length, so that generate() has a default of"
+                    " its own: give max_new_tokens"
+                )
+        # The rows of the first call, prompts alone.
         self._prompts: torch.Tensor | None = None
+        # The rows of the last call.
+        self._last: torch.Tensor | None = None
         # None stands for a row that is over: it has ended, or it is none that the grammar allows (see _state).
         self._states: OrderedDict[_History, Matcher | None] = OrderedDict()
         self._mask = allocate_token_bitmask(1, self._size)
 
     def reset(self) -> None:
         """Forget the last call of ``generate()``."""
-        self._prompts = None
-        self._width = 0
+        self._prompts = self._last = None
         self._states.clear()
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
@@ -162,7 +168,6 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         rows_per_grammar = rows // len(self._grammars)
         start = self._prompt_length(input_ids, rows_per_grammar)
         begins = not self._states
-        self._width = self._width or int(input_ids.shape[1])
         histories = _histories(input_ids, start, rows_per_grammar)
         states = [self._state(history) for history in histories]
         if begins and None in states:
@@ -198,35 +203,48 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         return cast("torch.FloatTensor", masked)
 
     def _prompt_length(self, input_ids: torch.LongTensor, rows_per_grammar: int) -> int:
-        """Where the generated tokens begin; also notices that a new call of ``generate()`` has begun."""
-        if self._given_prompt_length is not None:
-            if input_ids.shape[1] < self._given_prompt_length:
-                raise ConstrainError(
-                    f"the rows have {input_ids.shape[1]} tokens, fewer than prompt_length={self._given_prompt_length}"
-                )
-            return self._given_prompt_length
-        if self._prompts is not None:
-            length = self._prompts.shape[1]
-            if (
-                input_ids.shape[1] >= length
-                and self._prompts.shape[0] == input_ids.shape[0]
-                and torch.equal(self._prompts, input_ids[:, :length])
-                and all(
-                    not tokens or (grammar, tokens[:-1]) in self._states
-                    for grammar, tokens in _histories(input_ids, length, rows_per_grammar)
-                )
-            ):
-                return int(length)
-        self.reset()
-        self._prompts = input_ids.clone()
-        return int(input_ids.shape[1])
+        """Where the text of the grammar begins; also notices that a new call of ``generate()`` has begun."""
+        width, given = int(input_ids.shape[1]), self._given_prompt_length
+        if given is not None and width < given:
+            raise ConstrainError(f"the rows have {width} tokens, fewer than prompt_length={given}")
+        if not self._goes_on(input_ids, rows_per_grammar):
+            self.reset()
+            self._prompts = input_ids.clone()
+        self._last = input_ids.clone()
+        assert self._prompts is not None
+        return self._prompts.shape[1] if given is None else given
+
+    def _goes_on(self, input_ids: torch.LongTensor, rows_per_grammar: int) -> bool:
+        """Whether the rows are of the same call of ``generate()`` as those of the last time.
+
+        Then each is the prompt, or what was there before and one more token.  Assisted decoding goes back to a
+        beginning of the last rows, whose states may be gone when it has drafted more tokens than states are kept.
+        """
+        prompts, last = self._prompts, self._last
+        if prompts is None or last is None or prompts.shape[0] != input_ids.shape[0]:
+            return False
+        before = int(prompts.shape[1])
+        if not torch.equal(prompts, input_ids[:, :before]):
+            return False
+        if input_ids.shape[1] == before or torch.equal(last[:, : input_ids.shape[1] - 1], input_ids[:, :-1]):
+            return True
+        start = before if self._given_prompt_length is None else self._given_prompt_length
+        return all(
+            (grammar, tokens[:-1]) in self._states for grammar, tokens in _histories(input_ids, start, rows_per_grammar)
+        )
 
     def _budget(self) -> int | None:
         """How many tokens a text may have; what of it is in the prompt already (``prompt_length``) comes on top."""
-        inside = 0 if self._given_prompt_length is None else self._width - self._given_prompt_length
+        assert self._prompts is not None
+        width = int(self._prompts.shape[1])
+        inside = 0 if self._given_prompt_length is None else width - self._given_prompt_length
         if self._max_new_tokens is not None:
             return self._max_new_tokens + inside
-        return None if self._max_length is None else max(self._max_length - self._width, 0) + inside
+        if self._max_length is None:
+            return None
+        if not width:
+            raise ConstrainError("max_length counts a prompt that is given as embeddings too: give max_new_tokens")
+        return max(self._max_length - width, 0) + inside
 
     def _state(self, history: _History) -> Matcher | None:
         """The matcher after ``history``, or None if nothing can follow it.
@@ -347,12 +365,14 @@ def generate(
         ids = torch.tensor([[_first_token(model, tokenizer)]])
         seen = torch.ones_like(ids)
     ids = ids.to(model.device)
+    # A decoder of its own begins with one token, and is not given the prompt's.
+    begin = 1 if model.config.is_encoder_decoder else ids.shape[1]
     if max_new_tokens is None:
-        max_new_tokens = _usual_length(model, ids.shape[1])
+        max_new_tokens = _usual_length(model, begin)
     if check_integer("max_new_tokens", max_new_tokens) < 1:
         raise ConstrainError(f"an answer behind a prompt of {ids.shape[1]} tokens may take {max_new_tokens}: too few")
     compiled = compiler.compile(grammar)
-    processor = ConstrainLogitsProcessor(compiled, ids.shape[1], max_new_tokens=max_new_tokens)
+    processor = ConstrainLogitsProcessor(compiled, begin, max_new_tokens=max_new_tokens)
     options.setdefault("pad_token_id", ends[0])
     row = model.generate(
         ids,
@@ -362,7 +382,7 @@ def generate(
         eos_token_id=ends,
         max_new_tokens=max_new_tokens,
         **options,
-    )[0, ids.shape[1] :].tolist()
+    )[0, begin:].tolist()
     said = row[: next((at for at, token in enumerate(row) if token in ends), len(row))]
     text = b"".join(compiler.vocabulary.tokens[token] for token in said)
     matcher = Matcher(compiled)
@@ -402,11 +422,17 @@ def _tokenizer_of(model: Any) -> Any:
     return AutoTokenizer.from_pretrained(name)
 
 
+def end_tokens_of(model: Any) -> set[int]:
+    """The end tokens that a model's settings name, of those that it has logits for."""
+    size, named = int(model.get_output_embeddings().weight.shape[0]), model.generation_config.eos_token_id
+    ends = [] if named is None else [named] if isinstance(named, int) else named
+    return {int(token) for token in ends if 0 <= token < size}
+
+
 def _compiler_of(model: Any, tokenizer: Any) -> GrammarCompiler:
     """The compiler for a model's logits and end tokens; the same again for the same tokenizer."""
     size = int(model.get_output_embeddings().weight.shape[0])
-    named = model.generation_config.eos_token_id
-    ends = {named} if isinstance(named, int) else set(named or ())
+    ends = end_tokens_of(model)
     if tokenizer.eos_token_id is not None:
         ends.add(tokenizer.eos_token_id)
     if not ends:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 import time
 from concurrent.futures import CancelledError, wait
@@ -155,6 +156,60 @@ def test_nothing_is_left_of_a_compile_that_no_thread_could_be_started_for(compil
             compiler.submit(grammar)
     assert compiler.submit(grammar).result(20)
     assert len(compiled) == 1
+
+
+def test_an_interrupt_at_any_place_of_a_call_holds_up_none_of_the_next(compiler, monkeypatch):
+    """Where the functions begin and end that hand a grammar to a thread: a lock would stay locked for ever."""
+    places = 0
+    for has_threads in (False, True):
+        place = 0
+        while True:
+            place += 1
+            monkeypatch.setattr(compile_jobs, "_threads", KeptThreads(2, "tried"))
+            if has_threads:
+                assert compiler.submit(Grammar.from_regex(f"b{{{place}}}")).result(20)
+            if not is_interrupted(lambda: compiler.submit(Grammar.from_regex("a" * place)), place):  # noqa: B023
+                break
+            found = []
+            asking = threading.Thread(
+                target=lambda: found.append(compiler.submit(Grammar.from_regex("c" * place)).result(20)),  # noqa: B023
+                daemon=True,
+            )
+            asking.start()
+            asking.join(20)
+            assert found, (has_threads, place)
+        places += place
+    assert places > 15
+
+
+def is_interrupted(call, place):
+    """Whether a call comes to so many beginnings and ends of functions for threads; it is interrupted there.
+
+    The interpreter looks for signals there.  It does not at each line: none comes between the body of a ``with`` and
+    the release of its lock.
+    """
+    left = place
+
+    def trace(frame, event, _argument):
+        nonlocal left
+        if not frame.f_code.co_filename.endswith(("kept_threads.py", "threading.py", "thread.py")):
+            return None
+        if event in ("call", "return"):
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except (KeyboardInterrupt, RuntimeError):
+        # The latter is what threading.Condition makes of one within its wait.
+        return True
+    finally:
+        sys.settrace(before)
+    return False
 
 
 def test_it_can_be_awaited(compiler):

@@ -40,6 +40,18 @@ def test_generators(model):
     assert all(re.fullmatch("[bcd]{2,}!", text) for text in many)
 
 
+def test_the_end_tokens_that_the_model_names(model, monkeypatch):
+    """A generation ends with those; with the tokenizer's it would go on, with padding."""
+    other = model.hf_tokenizer.convert_tokens_to_ids("<s>")
+    for named in (other, [other, 10**6]):
+        monkeypatch.setattr(model.model.generation_config, "eos_token_id", named)
+        processor = ConstrainBackend(model, max_tokens=30).get_regex_logits_processor("bcd")
+        inputs = model.hf_tokenizer(["Which? "], return_tensors="pt")
+        (row,) = model.model.generate(**inputs, logits_processor=[processor], max_new_tokens=30)
+        assert len(row) <= inputs["input_ids"].shape[1] + 4
+        assert row[-1] == other
+
+
 def test_whitespace_pattern(model):
     backend = ConstrainBackend(model, max_tokens=30)
     schema = {"type": "array", "items": {"type": "null"}, "minItems": 2, "maxItems": 2}

@@ -221,6 +221,41 @@ def test_a_prompt_that_begins_no_text(compiled):
     assert torch.isfinite(processor(ids[:1], scores[:1])).any()
 
 
+@pytest.mark.parametrize("width", [2, 9])
+def test_used_again_with_other_prompts_that_begin_the_output(model, compiled, width):
+    """With prompt_length too, another prompt has a limit and an error of its own."""
+    x, bias = TOKENS.index(b"x"), {(TOKENS.index(b"y"),): -50.0}
+    processor = ConstrainLogitsProcessor(compiled["x*y"], 1, max_new_tokens=3)
+    for inside in (6, width):
+        ids = torch.tensor([[40 + inside, *[x] * inside]], device=DEVICE)
+        row = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            logits_processor=[processor],
+            max_new_tokens=3,
+            sequence_bias=bias,
+        )[0]
+        text = b"".join(TOKENS[token] for token in row[1:].tolist() if token > EOS).decode()
+        assert text == "x" * (inside + 2) + "y"
+    with pytest.raises(ConstrainError, match=r"^row 0: what the prompt has behind its first 1 tokens"):
+        processor(torch.tensor([[5, 5]]), torch.zeros(1, MODEL_WIDTH))
+
+
+@pytest.mark.parametrize("prompt_length", [None, 1])
+def test_going_back_behind_all_states_that_are_kept(compiled, prompt_length):
+    """As assisted decoding does that has drafted hundreds of tokens."""
+    processor = ConstrainLogitsProcessor(compiled["[0-9]{2}-[0-9]{1,3}"], prompt_length)
+    digit, dash = TOKENS.index(b"7"), TOKENS.index(b"-")
+    ids = torch.tensor([[5, digit, digit, dash, digit, EOS, *[PAD] * 400]])
+    scores = torch.zeros(1, MODEL_WIDTH)
+    for width in range(1, ids.shape[1]):
+        processor(ids[:, :width], scores)
+    for width in (3, 4, 5):
+        masked = processor(ids[:, :width], scores)
+        allowed = {TOKENS[token] for token in torch.isfinite(masked[0]).nonzero().flatten().tolist()}
+        assert (b"-" in allowed, b"</s>" in allowed) == (width == 3, width == 5)
+
+
 def test_assisted_decoding(model, compiled):
     inputs = prompts(1)
     for sample in (False, True):
@@ -240,8 +275,9 @@ def test_scores_are_not_modified_and_rows_that_are_over_stay_finite(compiled):
     scores = torch.randn(3, MODEL_WIDTH, device=DEVICE)
     before = scores.clone()
     y = TOKENS.index(b"y")
-    processor(torch.zeros((3, 0), dtype=torch.long, device=DEVICE), scores)
-    masked = processor(torch.tensor([[y, EOS, PAD], [y, y, y], [TOKENS.index(b"x")] * 3], device=DEVICE), scores)
+    rows = torch.tensor([[y, EOS, PAD], [y, y, y], [TOKENS.index(b"x")] * 3], device=DEVICE)
+    for width in range(4):
+        masked = processor(rows[:, :width], scores)
     assert torch.equal(scores, before)
     allowed = [set(torch.isfinite(row).nonzero().flatten().tolist()) for row in masked]
     assert allowed == [{EOS}, {EOS}, {TOKENS.index(b"x"), y}]
@@ -309,6 +345,23 @@ def test_the_limit_of_generate(model, compiled):
         generated(model, ConstrainLogitsProcessor(compiled["[0-9]{2}-[0-9]{1,3}"], max_new_tokens=2), max_new_tokens=2)
 
 
+def test_settings_without_a_limit_that_can_be_known(model, compiled):
+    with pytest.raises(ConstrainError, match="neither max_new_tokens nor max_length"):
+        with_config(compiled["x*y"], transformers.GenerationConfig())
+    # The rows begin with no token at all, and max_length is not what is generated.
+    embeddings = torch.randn(2, 4, 32, device=DEVICE)
+    processor = with_config(compiled["x*y"], transformers.GenerationConfig(max_length=8))
+    with pytest.raises(ConstrainError, match="given as embeddings too: give max_new_tokens"):
+        model.generate(inputs_embeds=embeddings, logits_processor=[processor], max_length=8)
+    bias = {(TOKENS.index(b"y"),): -50.0}
+    processor = ConstrainLogitsProcessor(compiled["x*y"], max_new_tokens=8)
+    for _ in range(2):
+        rows = model.generate(
+            inputs_embeds=embeddings, logits_processor=[processor], max_new_tokens=8, sequence_bias=bias
+        )
+        assert [text for text, _ in texts(rows, 0)] == ["x" * 7 + "y"] * 2
+
+
 def with_config(grammar, settings):
     return ConstrainLogitsProcessor(grammar, generation_config=settings)
 
@@ -368,6 +421,31 @@ def test_an_object_in_one_line(loaded):
     assert all(type(each) is int for each in numbers)
     adapted = generate(loaded, messages, pydantic.TypeAdapter(list[int]), max_new_tokens=20, do_sample=True)
     assert all(type(each) is int for each in adapted)
+
+
+@pytest.mark.parametrize("prompt", ["", "a", "Which one? "])
+def test_one_line_with_an_encoder(loaded, folder, prompt):
+    """What is generated begins with one token of the decoder's own, whatever the prompt."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    settings = transformers.BartConfig(
+        vocab_size=loaded.config.vocab_size,
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_position_embeddings=64,
+        pad_token_id=tokenizer.eos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=tokenizer.eos_token_id,
+        forced_eos_token_id=None,
+    )
+    translator = transformers.BartForConditionalGeneration(settings).eval().to(DEVICE)
+    for options in ({"max_new_tokens": 9}, {"max_new_tokens": 9, "num_beams": 2}, {"do_sample": True}):
+        text = generate(translator, prompt, Grammar.from_regex("[bcd]{2,}!"), tokenizer=tokenizer, **options)
+        assert re.fullmatch("[bcd]{2,}!", text)
 
 
 def test_pydantic_reads_the_numbers_of_one_line(loaded):

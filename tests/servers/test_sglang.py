@@ -25,6 +25,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 )
 from sglang.srt.constrained.grammar_manager import GrammarManager
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarObject
+from sglang.srt.parser.reasoning_parser import BaseReasoningFormatDetector
 from sglang.srt.plugins.hook_registry import HookRegistry
 from sglang.srt.runtime_context import get_context, get_parallel
 from sglang.srt.sampling.sampling_params import REQUEST_REASONING_IN_GRAMMAR_KEY, SamplingParams
@@ -402,6 +403,64 @@ def test_too_few_tokens_for_thinking(make_manager):
     manager = make_manager(reasoning_parser="deepseek-r1")
     request = start(manager, 6, thinks=True, regex="[bcd]{6}")
     assert request.aborted == "max_new_tokens is 6, but the end of thinking and the shortest text take 7 tokens"
+
+
+@pytest.mark.parametrize("thinks", [False, True])
+def test_stop_tokens_of_a_request(make_manager, thinks):
+    """They end the text where it is complete, and are no piece of it, nor of thinking."""
+    manager = make_manager(reasoning_parser="deepseek-r1")
+    b = VOCABULARY.tokens.index(b"b")
+    seen = set()
+    for seed in range(20):
+        # The vocabulary lacks the last one.
+        request = start(manager, 30, thinks=thinks, regex="[bcd]{3,}!", stop_token_ids=[b, ROWS + 5])
+        (tokens,) = run_until(request, {EOS, b}, Random(seed))
+        said = tokens[tokens.index(END_OF_THINKING_ID) + 1 :] if thinks else tokens
+        assert b not in tokens[:-1]
+        assert re.fullmatch("[bcd]{3,}!", bytes_of(VOCABULARY, said[:-1]))
+        seen.add(tokens[-1])
+        other = start(manager, 30, regex="[bcd]{3,}!")
+        assert masks([other])[0][b]
+    assert seen == {EOS, b}
+    assert (
+        "no text of the grammar was found"
+        in start(manager, 30, regex="bb", stop_token_ids=sorted(spelling_of("b"))).aborted
+    )
+    # Without a limit they are stop tokens too.
+    request = start(manager, None, regex="[bcd]{3,}!", stop_token_ids=[b])
+    assert not masks([request])[0][b]
+
+
+def spelling_of(letter):
+    """The tokens with a letter in them."""
+    return [token for token, text in enumerate(VOCABULARY.tokens) if letter.encode() in text]
+
+
+def run_until(request, ends, random):
+    """Generate one; its tokens."""
+    said = []
+    while not ends.intersection(said[-1:]):
+        said.append(random.choice(masks([request])[0].nonzero()[0].tolist()))
+        request.grammar.accept_token(said[-1])
+        assert len(said) <= request.sampling_params.max_new_tokens
+    assert request.grammar.is_terminated()
+    return [said]
+
+
+def test_a_least_number_of_tokens_is_refused(make_manager):
+    manager = make_manager()
+    for _ in range(2):
+        request = start(manager, 20, regex="[bcd]!", min_new_tokens=5)
+        assert request.aborted == "min_new_tokens cannot be combined with a grammar: a text may have to end before"
+
+
+def test_a_reasoning_parser_whose_end_the_tokenizer_lacks(make_manager, monkeypatch):
+    """As with SGLang's own back ends the grammar begins at once."""
+    monkeypatch.setattr(BaseReasoningFormatDetector, "get_think_end_token_ids", lambda self, tokenizer: [])
+    manager = make_manager(reasoning_parser="deepseek-r1")
+    request = start(manager, 9, thinks=True, regex="[bcd]!")
+    assert isinstance(request.grammar, ConstrainGrammar)
+    assert len(run([request], Random(1))[0]) == 3
 
 
 def test_options(folder):

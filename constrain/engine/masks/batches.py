@@ -14,7 +14,6 @@ import contextlib
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
@@ -22,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from constrain.engine.compiled_grammar import CompiledGrammar
-from constrain.engine.kept_threads import KeptThreads
+from constrain.engine.kept_threads import KeptThreads, Work
 from constrain.engine.masks.known_batches import ALL, KNOWN, QUICK, write_masks
 from constrain.engine.masks.members import NO_TABLES_AT, Int64Array, Members, list_matchers, members_of
 from constrain.engine.matcher import Matcher
@@ -243,20 +242,21 @@ def run_jobs(jobs: Sequence[Callable[[], None]], threads: int, *, seconds_alone:
             except Exception as error:
                 errors.append(error)
 
-    helping: list[Future[None]] = []
+    helping: list[Work] = []
     try:
         work(perf_counter() + seconds_alone)
         most = min(threads, len(pending)) - 1
         # At the interpreter's end no thread can be started any more; then this one does it all.
         with contextlib.suppress(RuntimeError):
             while len(helping) < most:
-                helping.append(_threads.submit(work))
+                helping.append(Work(work))
+                _threads.submit(helping[-1])
         work()
     finally:
         # After an interrupt too, nothing may write to the caller's mask once this has returned.
         pending.clear()
         for helper in helping:
             if not helper.cancel():
-                helper.result()
+                helper.wait()
     if errors:
         raise errors[0]
