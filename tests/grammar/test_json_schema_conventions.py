@@ -8,6 +8,7 @@ import random
 import re
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from byte_tokens import BYTES
@@ -125,12 +126,88 @@ def test_objects_that_name_members_are_closed() -> None:
     grammar = constrain.Grammar.from_json_schema({**old, "allOf": [more]}, additional_properties=False)
     assert "no keyword 'unevaluatedProperties'" in grammar.warnings[0]
     assert fits({**old, "allOf": [more]}, '{"a":1,"d":1}', additional_properties=False)
-    # What is referred to is closed by itself.
-    referring = {"properties": {"a": {}}, "$ref": "#/$defs/x", "$defs": {"x": more}}
-    assert fits(referring, '{"b":1}', additional_properties=False)
-    assert not fits(referring, '{"a":1,"b":1}', additional_properties=False)
     # What is said of others holds for it.
     assert not fits({**required, "additionalProperties": {"type": "null"}}, '{"c":1}', additional_properties=False)
+
+
+NAMED = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+KINDS = {"named": NAMED, "a/b~": {"properties": {"n": {}}, "required": ["n"]}, "50%": {"properties": {"p": {}}}}
+PARTS = {"allOf": [{"$ref": "#/$defs/named"}, {"properties": {"next": {"$ref": "#/$defs/whole"}}}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fitting", "others"),
+    [
+        (
+            {"properties": {"a": {}}, "$ref": "#/$defs/named"},
+            ['{"id":1}', '{"a":1,"id":1}'],
+            ['{"a":1}', '{"id":1,"b":1}'],
+        ),
+        # One that is alone closes itself.
+        ({"allOf": [{"$ref": "#/$defs/named"}]}, ['{"id":1}'], ['{"id":1,"n":1}']),
+        (
+            {"allOf": [{"$ref": "#/$defs/named"}, {"$ref": "#/$defs/a~1b~0"}]},
+            ['{"id":1,"n":1}'],
+            ['{"id":1}', '{"id":1,"n":1,"p":1}'],
+        ),
+        ({"allOf": [{"$ref": "#/$defs/50%25"}, {"required": ["x"]}]}, ['{"p":1,"x":2}', '{"x":2}'], ['{"x":2,"y":3}']),
+        (
+            {"properties": {"k": {}}, "anyOf": [{"$ref": "#/$defs/named"}, {"$ref": "#/$defs/a~1b~0"}]},
+            ['{"k":1,"id":1}', '{"k":1,"n":1}', '{"id":1,"n":1}'],
+            ['{"k":1}', '{"k":1,"n":1,"p":1}'],
+        ),
+        # Through definitions that join others themselves, and that refer to themselves.
+        (
+            {"allOf": [{"$ref": "#/$defs/whole"}, {"properties": {"more": {}}}], "$defs": {"whole": PARTS}},
+            ['{"id":1}', '{"id":1,"next":{"id":2},"more":3}', '{"id":1,"next":{"id":2,"next":{"id":3}}}'],
+            ['{"id":1,"next":{"id":2,"more":3}}', '{"id":1,"other":2}', '{"id":1,"next":{"id":2,"other":2}}'],
+        ),
+        # What says itself that it is open, or is a resource of its own, is as it says.
+        (
+            {
+                "allOf": [{"$ref": "#/$defs/open"}, {"properties": {"a": {}}}],
+                "$defs": {"open": {"additionalProperties": True}},
+            },
+            ['{"a":1,"b":2}'],
+            [],
+        ),
+        ({"properties": {"a": {}}, "$ref": "#/$defs/own", "$defs": {"own": {"$id": "x", **NAMED}}}, ['{"id":1}'], []),
+    ],
+)
+def test_parts_of_an_object_that_is_closed_do_not_close_it(
+    schema: dict[str, Any], fitting: list[str], others: list[str]
+) -> None:
+    """Objects that inherit members, as OpenAPI documents have them, could not have their own."""
+    schema = {**schema, "$defs": {**KINDS, **schema.get("$defs", {})}}
+    judge = jsonschema.Draft202012Validator(schema)
+    for text in fitting:
+        assert fits(schema, text, additional_properties=False, property_order="any"), text
+        assert judge.is_valid(json.loads(text)), text
+    for text in others:
+        assert not fits(schema, text, additional_properties=False, property_order="any"), text
+
+
+def test_references_of_draft_7_hide_what_stands_beside_them() -> None:
+    old = {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"named": NAMED}}
+    named = {"$ref": "#/definitions/named", "properties": {"a": {}}}
+    for schema, text, fitting in (
+        ({"$ref": "#/definitions/named", "additionalProperties": True}, '{"id":1}', True),
+        ({"$ref": "#/definitions/named", "additionalProperties": True}, '{"id":1,"a":1}', False),
+        ({"items": named}, '[{"id":1}]', True),
+        ({"items": named}, '[{"id":1,"a":1}]', False),
+        ({"allOf": [named, {"properties": {"b": {}}}]}, '{"id":1,"b":1}', True),
+    ):
+        assert fits({**old, **schema}, text, additional_properties=False) == fitting, (schema, text)
+
+
+def test_what_is_wrong_in_a_definition_is_told_where_it_stands() -> None:
+    definition = {"properties": {"q": {"pattern": "(a*)\\1"}}}
+    schema = {"properties": {"a": {}}, "$ref": "#/$defs/x~1y as a part", "$defs": {"x/y as a part": definition}}
+    with pytest.raises(SchemaError) as caught:
+        constrain.Grammar.from_json_schema(schema, additional_properties=False)
+    assert caught.value.pointer == "#/$defs/x~1y as a part/properties/q/pattern"
+    taken = {**schema, "$defs": {"x/y as a part": {}, "#/$defs/x~1y as a part as a part": {"const": 1}}}
+    assert fits(taken, '{"a":1}', additional_properties=False)
 
 
 @pytest.mark.parametrize(

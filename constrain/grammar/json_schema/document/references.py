@@ -20,6 +20,7 @@ from constrain.grammar.json_schema.document.drafts import (
 )
 from constrain.grammar.json_schema.document.metaschemas import metaschema
 from constrain.grammar.json_schema.document.places import Handle
+from constrain.grammar.json_schema.document.rewritten import definition_of_copy
 
 Result = TypeVar("Result")
 
@@ -265,7 +266,7 @@ class References:
                 source.fail(
                     f"{keyword} {'#' + fragment!r} leads nowhere: there is no {token!r} at {pointer}{hint}", keyword
                 )
-            pointer = f"{pointer}/{escape(token)}"
+            pointer = definition_of_copy(token) or f"{pointer}/{escape(token)}"
             # On the way there may be objects that are no schemas, such as one of properties named "$id".
             if isinstance(schema, dict) and any(
                 isinstance(schema.get(keyword), str) for keyword in ("$schema", resource.dialect.id_keyword)
