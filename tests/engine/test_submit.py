@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 import time
 from concurrent.futures import CancelledError, wait
 
 import pytest
 from forks import child_does
+from traced import interrupt, reaches
 
 from constrain import Deadline, Grammar, GrammarCompiler, Vocabulary
 from constrain.engine import compile_jobs
@@ -188,28 +188,17 @@ def is_interrupted(call, place):
     The interpreter looks for signals there.  It does not at each line: none comes between the body of a ``with`` and
     the release of its lock.
     """
-    left = place
-
-    def trace(frame, event, _argument):
-        nonlocal left
-        if not frame.f_code.co_filename.endswith(("kept_threads.py", "threading.py", "thread.py")):
-            return None
-        if event in ("call", "return"):
-            left -= 1
-            if left == 0:
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
     try:
-        call()
+        return reaches(
+            call,
+            place,
+            interrupt,
+            files=lambda name: name.endswith(("kept_threads.py", "threading.py", "thread.py")),
+            counts=lambda _frame, event: event in ("call", "return"),
+        )
     except (KeyboardInterrupt, RuntimeError):
         # The latter is what threading.Condition makes of one within its wait.
         return True
-    finally:
-        sys.settrace(before)
-    return False
 
 
 def test_it_can_be_awaited(compiler):

@@ -7,9 +7,9 @@ import linecache
 import sys
 import threading
 from types import FrameType
-from typing import Any
 
 import pytest
+from traced import interrupt, reaches
 
 import constrain
 from constrain import collection
@@ -134,26 +134,12 @@ def test_a_call_at_any_place_of_another(is_on: bool) -> None:
     def work() -> None:
         assert not gc.isenabled()
 
+    def happens() -> None:
+        sys.settrace(None)
+        work()
+
     def play(at: int) -> bool:
-        left = at
-
-        def trace(frame: FrameType, event: str, _argument: Any) -> Any:
-            nonlocal left
-            if frame.f_code.co_filename != collection.__file__:
-                return None
-            left -= 1
-            if left == 0:
-                sys.settrace(None)
-                work()
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            work()
-        finally:
-            sys.settrace(before)
-        return left <= 0
+        return reaches(work, at, happens, files=collection.__file__.__eq__)
 
     (gc.enable if is_on else gc.disable)()
     at = 1
@@ -177,31 +163,16 @@ def test_an_interrupt_at_any_place_leaves_it_as_it_was(is_on: bool) -> None:
     def inner() -> None:
         pass
 
+    def counts(frame: FrameType, _event: str) -> bool:
+        # No interrupt comes between the end of a block and the release of its lock, a line of its own here.
+        return not linecache.getline(collection.__file__, frame.f_lineno).lstrip().startswith("with ")
+
     def play(at: int) -> bool:
         """Whether there is a place with this number: a line, or the beginning or the end of a function."""
-        left = at
-
-        def trace(frame: FrameType, event: str, _argument: Any) -> Any:
-            nonlocal left
-            if frame.f_code.co_filename != collection.__file__:
-                return None
-            # No interrupt comes between the end of a block and the release of its lock, a line of its own here.
-            if linecache.getline(collection.__file__, frame.f_lineno).lstrip().startswith("with "):
-                return trace
-            left -= 1
-            if left == 0:
-                raise KeyboardInterrupt
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
         try:
-            outer()
+            return reaches(outer, at, interrupt, files=collection.__file__.__eq__, counts=counts)
         except KeyboardInterrupt:
             return True
-        finally:
-            sys.settrace(before)
-        return False
 
     (gc.enable if is_on else gc.disable)()
     at = 1
