@@ -127,7 +127,7 @@ class TextsThrough:
         self._builder, self._stops, self._excludes = builder, stops, excludes
         self._known, self._reached, self._rests = frozenset(stops), reached(stops), _rests(stops)
         self._text = text_without(tuple(sorted({*stops, *excludes})))
-        self._no_stop = _without(tuple(sorted(set(stops))))
+        self._sorted_stops = tuple(sorted(set(stops)))
         alike: dict[str, list[str]] = {}
         for stop in stops:
             alike.setdefault(stop[:1], []).append(stop)
@@ -141,7 +141,7 @@ class TextsThrough:
         """
         spend(len(prefix))
         if prefix not in self._known:
-            return intersect(concat(text_without(self._excludes), literal(prefix)), self._no_stop)
+            return intersect(concat(text_without(self._excludes), literal(prefix)), _without(self._sorted_stops))
         if _overlap((prefix,), self._reached, self._rests):
             return text_through((prefix,), self._stops, self._excludes)
         return concat(self._text, literal(prefix))

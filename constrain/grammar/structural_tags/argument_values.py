@@ -7,7 +7,7 @@ Which members there are, in which order, and that none comes twice, is up to the
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -42,9 +42,6 @@ _IDENTIFIER = regex_code_points("[a-zA-Z_][a-zA-Z0-9_]*")
 _CONTROLS = ((0, 0x1F),)
 # These would end a name, in one style or another.
 _NO_NAME = "<>\"&='"
-
-LEFT_OUT = "it is left out"
-"""What comes of a member that a style cannot write, for a lenient caller."""
 
 
 def _marks_of(style: ArgumentStyle) -> CodePoints:
@@ -248,18 +245,14 @@ class ArgumentWriter:
 
         Raises SchemaError if there are some, and the caller is not lenient.
         """
-        left_out = []
-        for name, handle in members_of(node):
-            if not self._style.can_write_name(name) and self._is_possible(handle):
-                pointer = handle[0].pointer if handle else node.required.get(name, node.pointer)
-                reason = f"the name {name!r} is not supported in this style: it would be read as another"
-                self._writer.refuse(reason, pointer, LEFT_OUT)
-                left_out.append(name)
-        return without_members(node, left_out) if left_out else node
-
-    def _is_possible(self, handle: Handle) -> bool:
-        """Whether there may be a value, as far as its normal form says."""
-        return bool(self._writer.normal(handle).nodes)
+        can_write, normal = self._style.can_write_name, self._writer.normal
+        unwritable = {name: handle for name, handle in members_of(node) if not can_write(name) and normal(handle).nodes}
+        return without_members(
+            self._writer,
+            node,
+            unwritable,
+            lambda name: f"the name {name!r} is not supported in this style: it would be read as another",
+        )
 
     def _write(self, symbol: Symbol, node: n.ArrayNode | n.ObjectNode) -> None:
         """Write what stands in an array or object, with white space behind it, and before it if that is of no part."""
@@ -492,8 +485,18 @@ class ArgumentWriter:
         self._writer.note(reason, pointer)
 
 
-def without_members(node: n.ObjectNode, names: Collection[str]) -> n.ObjectNode:
-    """An object without some members, even where they are required: they cannot be written."""
+def without_members(
+    writer: RuleWriter, node: n.ObjectNode, names: dict[str, Handle], reason: Callable[[str], str]
+) -> n.ObjectNode:
+    """An object without some members, even where they are required: their names cannot be written.
+
+    Raises SchemaError if there are some, and the caller is not lenient; ``reason`` says why of a name.
+    """
+    if not names:
+        return node
+    for name, handle in names.items():
+        pointer = handle[0].pointer if handle else node.required.get(name, node.pointer)
+        writer.refuse(reason(name), pointer, "it is left out")
     never = Never(node.pointer, "its name cannot be written").handle
     required = {name: pointer for name, pointer in node.required.items() if name not in names}
     return replace(node, properties={**node.properties, **dict.fromkeys(names, never)}, required=required)

@@ -23,7 +23,7 @@ from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import KeyRule, Node, ObjectNode
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.regular import Regular, concat, literal, repeat
-from constrain.grammar.structural_tags.argument_values import LEFT_OUT, Names, objects_of_root, without_members
+from constrain.grammar.structural_tags.argument_values import Names, objects_of_root, without_members
 from constrain.grammar.structural_tags.styles import CALLS, PYTHON, ArgumentStyle
 
 _NAME = Names(ArgumentStyle(before_key="", after_key="=", openings={}, end=""))
@@ -91,15 +91,17 @@ def write_call(writer: RuleWriter, tool: str) -> Symbol:
 
 def _named(writer: RuleWriter, node: ObjectNode, tool: str) -> Node:
     """An alternative whose members are arguments; those without a name in the schema have names of Python."""
-    left_out = []
-    for name, handle in members_of(node):
-        if not is_argument_name(name) and (name in node.required or writer.normal(handle).nodes):
-            pointer = handle[0].pointer if handle else node.required.get(name, node.pointer)
-            reason = f"the property {name!r} of {tool!r} cannot be an argument: it is no name in Python"
-            writer.refuse(reason, pointer, LEFT_OUT)
-            left_out.append(name)
-    if left_out:
-        node = without_members(node, left_out)
+    unwritable = {
+        name: handle
+        for name, handle in members_of(node)
+        if not is_argument_name(name) and (name in node.required or writer.normal(handle).nodes)
+    }
+    node = without_members(
+        writer,
+        node,
+        unwritable,
+        lambda name: f"the property {name!r} of {tool!r} cannot be an argument: it is no name in Python",
+    )
     if not any(writer.normal(handle).nodes for _, handle in other_classes(node)):
         return node
     never = Never(node.pointer, "an argument has a name of Python").handle

@@ -23,6 +23,7 @@ from constrain.grammar.json_schema.document.drafts import (
     Dialect,
     UnknownVocabulary,
     dialect_of,
+    name_of_dialect,
 )
 from constrain.grammar.json_schema.document.places import Handle, Place
 from constrain.limits import spend
@@ -275,7 +276,7 @@ class Document:
     def _dialect(self, declared: Any, pointer: str, default: Dialect) -> Dialect:
         if not isinstance(declared, str):
             raise SchemaError(f"$schema must be a string, not {type_name(declared)}", pointer + "/$schema")
-        name = declared.partition("://")[2].rstrip("#")
+        name = name_of_dialect(declared)
         if name in UNSUPPORTED_DIALECTS:
             raise SchemaError(f"$schema {declared!r} is not supported: draft 4 is the oldest", pointer + "/$schema")
         dialect = DIALECTS.get(name)

@@ -139,8 +139,14 @@ PYDANTIC = replace(
 
 PYDANTIC_URI = "constrain://pydantic"
 
+
+def name_of_dialect(declared: str) -> str:
+    """What :data:`DIALECTS` has for a ``$schema``, if it is one of them: its URI without scheme and empty fragment."""
+    return declared.partition("://")[2].rstrip("#")
+
+
 DIALECTS = {
-    PYDANTIC_URI.partition("://")[2]: PYDANTIC,
+    name_of_dialect(PYDANTIC_URI): PYDANTIC,
     "json-schema.org/draft-04/schema": DRAFT_4,
     "json-schema.org/draft-04/hyper-schema": DRAFT_4,
     "json-schema.org/draft-06/schema": DRAFT_6,

@@ -7,9 +7,10 @@ lm-format-enforcer's: an array that does not say how long it may be is of limite
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
-from constrain.grammar.json_schema.document.drafts import DIALECTS
+from constrain.grammar.json_schema.document.document import escape
+from constrain.grammar.json_schema.document.drafts import DIALECTS, name_of_dialect
 
 # What applies to the same object or array, and may speak of its parts too.
 _LISTS_IN_PLACE = ("allOf", "anyOf", "oneOf")
@@ -42,7 +43,7 @@ class _Closing:
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
         declared = root.get("$schema")
-        dialect = DIALECTS.get(declared.partition("://")[2].rstrip("#")) if isinstance(declared, str) else None
+        dialect = DIALECTS.get(name_of_dialect(declared)) if isinstance(declared, str) else None
         self._ref_hides_siblings = dialect is not None and dialect.ref_hides_siblings
         self._names = root.get("$defs", {})
         self._copied: set[str] = set()
@@ -77,7 +78,7 @@ class _Closing:
         """
         if not isinstance(schema, dict) or _WORDS.isdisjoint(schema):
             return schema
-        is_within |= schema is not self._root and any(isinstance(schema.get(word), str) for word in ("$id", "id"))
+        is_within |= schema is not self._root and _is_resource(schema)
         result = dict(schema)
         if self._ref_hides_siblings and isinstance(schema.get("$ref"), str):
             # All else there is for others to refer to.
@@ -132,7 +133,7 @@ class _Closing:
             if not isinstance(found, dict) or name not in found:
                 return None
             found = found[name]
-            if isinstance(found, dict) and any(isinstance(found.get(word), str) for word in ("$id", "id")):
+            if isinstance(found, dict) and _is_resource(found):
                 return None
         return found if isinstance(found, dict) else None
 
@@ -144,7 +145,11 @@ class _Closing:
         if reference not in self._copied:
             self._copied.add(reference)
             self._to_copy.append((reference, target))
-        return "#/$defs/" + quote(self._name(reference).replace("~", "~0").replace("/", "~1"))
+        return f"#/$defs/{escape(self._name(reference))}"
+
+
+def _is_resource(schema: dict[str, Any]) -> bool:
+    return any(isinstance(schema.get(word), str) for word in ("$id", "id"))
 
 
 _AS_PART = " as a part"
