@@ -20,17 +20,20 @@ class Brackets:
         All brackets that come in pairs: first those that open one, then those that close it.
     has_escapes : bool
         Whether a backslash in a string has a meaning.
+    stop : str
+        What ends a value wherever it stands outside of strings, if anything does but its last bracket.
     """
 
     opening: str
     quotes: tuple[str, ...]
     pairs: str = "[{]}"
     has_escapes: bool = True
+    stop: str = ""
     outside: re.Pattern[str] = field(init=False)
     inside: dict[str, re.Pattern[str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        marks = [re.escape(quote) for quote in self.quotes]
+        marks = [re.escape(mark) for mark in (*self.quotes, self.stop) if mark]
         object.__setattr__(self, "outside", re.compile("|".join((*marks, *map(re.escape, self.pairs)))))
         escape = r"|\\" if self.has_escapes else ""
         inside = {quote: re.compile(re.escape(quote) + escape) for quote in self.quotes}
@@ -56,19 +59,22 @@ class BracketScanner:
         self._at = start
         self._brackets = brackets
         self._opening = brackets.pairs[: len(brackets.pairs) // 2]
-        self._longest = max(map(len, brackets.quotes))
+        self._longest = max(map(len, (*brackets.quotes, brackets.stop)))
         self._depth = 0
         # The quote that has begun the string it is in.
         self._quote = ""
 
     def end(self, text: str) -> int:
-        """The place behind its closing bracket or quote; -1 if it has not come yet.  ``text`` may grow meanwhile."""
+        """The place behind its closing bracket or quote, or before its stop; -1 if none of these has come yet.
+
+        ``text`` may grow meanwhile.
+        """
         brackets = self._brackets
         while True:
             pattern = brackets.inside[self._quote] if self._quote else brackets.outside
             found = pattern.search(text, self._at)
             if found is None:
-                # The beginning of a longer quote may stand at the end.
+                # The beginning of a longer mark may stand at the end.
                 self._at = max(self._at, len(text) - self._longest + 1)
                 return -1
             mark = found.group()
@@ -76,6 +82,8 @@ class BracketScanner:
                 # What it is, or stands before, has not come yet.
                 self._at = found.start()
                 return -1
+            if mark == brackets.stop:
+                return found.start()
             self._at = found.end()
             if mark == "\\":
                 self._at += 1

@@ -492,7 +492,7 @@ class TurnParser:
         if self._xml is not None:
             self._reading = self._reading or ArgumentReader(self._xml, self._style.ends[0].split()[0])
             try:
-                written, at = self._reading.read(self._buffer)
+                written, at = self._reading.read(self._buffer, is_whole=self._is_last)
                 arguments = self._schemas.get(self._name, ANY_ARGUMENTS).values(written)
             except NotYet:
                 return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from constrain.grammar.structural_tags.styles import ArgumentStyle
 from constrain.tools.argument_schema import Written
-from constrain.tools.bracket_scanner import BracketScanner
+from constrain.tools.bracket_scanner import Brackets, BracketScanner
 from constrain.tools.json_values import read_json
 from constrain.tools.python_calls import read_literal
 
@@ -67,15 +67,19 @@ class ArgumentReader:
             openings.setdefault(style.free_integer, set()).add("number")
         # "" is the beginning of all, so it comes last.
         self._openings = sorted(openings.items(), key=lambda each: -len(each[0]))
-        self._text = ""
+        self._text, self._is_whole = "", False
         self._stack = [_Open("", {"object"}, end, 0)]
         # Where the next part begins; the brackets of its value, and up to where its end does not begin behind them.
         self._at = 0
+        self._brackets = Brackets("{[", ('"', "'"), stop=style.end)
         self._scanner: BracketScanner | None = None
         self._looked = 0
 
-    def read(self, text: str) -> tuple[dict[str, Written], int]:
-        """The arguments, and the place behind them; ``text`` begins with them, and may grow between calls.
+    def read(self, text: str, *, is_whole: bool = False) -> tuple[dict[str, Written], int]:
+        """The arguments, and the place behind them; ``text`` begins with them, and may grow until it is whole.
+
+        A value ends where its end first stands, but for one that is JSON, or what Python prints, only with an end in
+        its strings.
 
         Raises
         ------
@@ -84,7 +88,7 @@ class ArgumentReader:
         ValueError
             If these are no arguments.
         """
-        self._text = text
+        self._text, self._is_whole = text, is_whole
         while True:
             self._at = self._skip_space(self._at)
             container = self._stack[-1]
@@ -131,20 +135,29 @@ class ArgumentReader:
                 # Whether a bracket comes is not known.
                 raise NotYet
             if text[value_at] in "{[":
-                # A string in it may hold the end.
-                self._scanner = self._scanner or BracketScanner(value_at)
-                begin = self._scanner.end(text)
-                if begin < 0:
-                    raise NotYet
+                begin = self._behind_brackets(value_at)
         if style.quoted and self._stands(style.quotes[0], at):
-            # So may what is between quotes.
-            begin = self._find(style.quotes[1], at)
+            # What is between quotes may hold the end.
+            closing = text.find(style.quotes[1], at)
+            if closing < 0 and not self._is_whole:
+                raise NotYet
+            begin = max(closing, at)
         stop = text.find(style.end, max(begin, self._looked))
         if stop < 0:
             self._looked = max(begin, len(text) - len(style.end))
             raise NotYet
         behind = self._expect(tail, stop + len(style.end))
         self._add(name, _written(text[at:stop], kinds, style), behind)
+
+    def _behind_brackets(self, at: int) -> int:
+        """The place behind a value in brackets, whose strings may hold the end; its beginning, if it is broken."""
+        self._scanner = self._scanner or BracketScanner(at, self._brackets)
+        end = self._scanner.end(self._text)
+        if end < 0 and not self._is_whole:
+            raise NotYet
+        if end >= 0 and (self._text.find(self._style.end, at, end) < 0 or _is_value(self._text[at:end])):
+            return end
+        return at
 
     def _is_container(self, at: int, kinds: set[str], end: str) -> bool:
         """Whether the value that begins at a place is an object or array in the style, as far as that can be told."""
@@ -213,6 +226,17 @@ def _once(members: list[tuple[str, Written]]) -> dict[str, Written]:
     if len(found) < len(members):
         raise ValueError("a name comes twice")
     return found
+
+
+def _is_value(text: str) -> bool:
+    """Whether a text is JSON, or what Python prints of a list or dictionary."""
+    for read in (read_json, read_literal):
+        try:
+            read(text)
+            return True
+        except (ValueError, RecursionError):
+            continue
+    return False
 
 
 def _written(text: str, kinds: set[str], style: ArgumentStyle) -> Written:

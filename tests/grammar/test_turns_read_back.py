@@ -192,6 +192,31 @@ def test_a_name_among_the_arguments_is_none() -> None:
     assert read(text, "hermes") == Turn(calls=[Call("get_time", {"name": "Jo"})])
 
 
+@pytest.mark.parametrize("space", ["", "\n"])
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ('{"x": 1}', {"x": 1}),
+        ('{"x": "MARK"}', {"x": "MARK"}),
+        # Which is an object where the schema says so.
+        ("{'x': 'MARK', 'y': True}", "{'x': 'MARK', 'y': True}"),
+        ('{"x: 1}', '{"x: 1}'),
+        ('{"x": [1, 2}', '{"x": [1, 2}'),
+        ('{"x": 1]', '{"x": 1]'),
+        ('["', '["'),
+    ],
+)
+def test_broken_json_in_xml_ends_where_its_mark_stands(written: str, value: object, space: str) -> None:
+    mark = "</｜DSML｜parameter>"
+    name, argument = f'<｜DSML｜invoke name="{PARIS.name}">', '<｜DSML｜parameter name="a" string="false">'
+    call = f"{name}\n{argument}{written.replace('MARK', mark)}{space}{mark}\n</｜DSML｜invoke>\n"
+    turn = read(f"<｜DSML｜function_calls>\n{call}{call}</｜DSML｜function_calls>", "deepseek_v3.2", reasoning=False)
+    expected = json.loads(json.dumps(value).replace("MARK", mark))
+    if isinstance(value, str):
+        expected += space
+    assert turn == Turn(calls=[Call(PARIS.name, {"a": expected})] * 2)
+
+
 def test_arguments_that_are_json_in_a_string() -> None:
     call = '<tool_call>\n{"name": "get_weather", "arguments": VALUE}\n</tool_call>'
     assert read(call.replace("VALUE", json.dumps('{"city": "Paris"}')), "hermes") == Turn(calls=[PARIS])
