@@ -267,8 +267,8 @@ def exact(seconds: int, seed: int) -> None:
 def growth() -> None:
     """Cost per byte of text, mask and accept, as the text grows."""
     import constrain
-    from constrain.grammar import regular
     from constrain.grammar.ir import GrammarBuilder
+    from constrain.grammar.languages import regular
 
     vocabulary = constrain.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos_ids=[256])
     mask = constrain.allocate_token_bitmask(1, vocabulary.size)

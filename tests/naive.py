@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from naive_regular import derivative, is_viable_prefix, nullable
 
 from constrain.grammar.ir import BRANCH, GrammarIR
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 
 Item = tuple[int, int, "Row", "Regular | None"]
 """(production, dot, row where it began, what is left of the lexeme at the dot or None if that is not a lexeme)."""

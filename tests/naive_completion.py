@@ -14,7 +14,7 @@ from naive import Item, NaiveRecognizer, Row
 from naive_regular import derivative, distinct_bytes, is_viable_prefix, nullable
 
 from constrain.grammar.ir import Symbol
-from constrain.grammar.regular import ByteSet, Concat, Literal, Regular, Repeat, Union
+from constrain.grammar.languages.regular import ByteSet, Concat, Literal, Regular, Repeat, Union
 
 
 @lru_cache(maxsize=20_000)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from constrain.grammar.regular import (
+from constrain.grammar.languages.regular import (
     EMPTY,
     EPSILON,
     ByteSet,

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from naive import NaiveRecognizer, VocabularyLike
 
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
-from constrain.grammar.quotation import Quotation
-from constrain.grammar.regular import (
+from constrain.grammar.languages.quotation import Quotation
+from constrain.grammar.languages.regular import (
     EMPTY,
     EPSILON,
     Complement,
@@ -33,7 +33,7 @@ from constrain.grammar.regular import (
     repeat,
     union,
 )
-from constrain.grammar.utf8 import ANY_CHAR, ANY_TEXT
+from constrain.grammar.languages.utf8 import ANY_CHAR, ANY_TEXT
 
 ALPHABET = b"ab\xc3\xa9"
 LENGTH = 3

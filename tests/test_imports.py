@@ -40,7 +40,7 @@ LATE = {
     "constrain.sampling": "options can be checked without numpy",
     "constrain.backends.": "each needs an optional dependency",
     "constrain.grammar.grammar": "one front-end of many, each of up to 0.1 s",
-    "constrain.grammar.pydantic": "what writes the schema is a class of pydantic's, an optional dependency",
+    "constrain.grammar.pydantic.front_end": "what writes the schema is a class of pydantic's, an optional dependency",
     "constrain.grammar.lark.rules": "Lark itself for its own lexing, and JSON Schema for %json: 0.1 s each",
     "constrain.tokenizers.": "optional dependencies, and what takes long to load: see tests/tokenizers/test_imports.py",
 }

@@ -12,7 +12,7 @@ from naive_regular import is_viable_prefix, matches
 from strategies import LENGTH, grammars, regulars, strings_of_length_up_to
 
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import (
+from constrain.grammar.languages.regular import (
     EMPTY,
     EPSILON,
     ByteSet,

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from constrain.engine.chart import Chart, Item
 from constrain.grammar.captures import CaptureRule
-from constrain.grammar.derivatives import Automaton
 from constrain.grammar.ir import GrammarIR, Symbol
-from constrain.grammar.regular import Literal, Regular
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.regular import Literal, Regular
 
 _LAST = 1 << 60
 

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from constrain.errors import LimitError
-from constrain.grammar.derivatives import Automaton, example
 from constrain.grammar.ir import BRANCH, OPEN, GrammarIR, Symbol, Unfolding
-from constrain.grammar.regular import Regular, byte_range, intersect, repeat
+from constrain.grammar.languages.derivatives import Automaton, example
+from constrain.grammar.languages.regular import Regular, byte_range, intersect, repeat
 
 MOST_ITEMS = 3_000_000
 """Items that the ways to read a text may have, together."""

@@ -18,7 +18,7 @@ from constrain.engine.parser import configurations as states
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.header import CLASSES
 from constrain.engine.storage.tables import Tables
-from constrain.grammar import regular as r
+from constrain.grammar.languages import regular as r
 from constrain.grammar.words import Progress, Words, by_name, either, printable
 
 DEFAULT_LIMIT = 64

@@ -38,7 +38,7 @@ from constrain.engine.vocabulary.bitmasks import words_for
 from constrain.engine.vocabulary.vocabulary import Vocabulary
 from constrain.forking import renew_in_child
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 
 Kept = TypeVar("Kept")
 

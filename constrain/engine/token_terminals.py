@@ -8,9 +8,9 @@ from difflib import get_close_matches
 
 from constrain.engine.vocabulary.token_spellings import SpelledVocabulary, spelled_vocabulary
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
-from constrain.grammar.derivatives import bytes_in
 from constrain.grammar.ir import GrammarIR
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.derivatives import bytes_in
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.tokens import GATE, MARK, TokenSet, replace_token_sets, spell_any, token_sets
 
 # How many names a message lists.

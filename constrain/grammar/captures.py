@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 
 
 class CaptureRule(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from constrain.errors import GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.prefix_tree import prefix_tree
+from constrain.grammar.languages.prefix_tree import prefix_tree
 from constrain.grammar.words import by_language
 from constrain.limits import spend
 

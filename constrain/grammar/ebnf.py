@@ -25,6 +25,10 @@ from constrain.grammar.free_text import TextsThrough, reached, shortest_beginnin
 from constrain.grammar.gbnf import ESCAPES, AnyToken, GbnfReader, Item, Text
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
+from constrain.grammar.languages.quotation import quotation
+from constrain.grammar.languages.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
+from constrain.grammar.languages.substrings import ANY_BYTES, occurs_in
+from constrain.grammar.languages.utf8 import ALL, encode, negate, normalize
 from constrain.grammar.lark.attributes import (
     COUNTS,
     Attribute,
@@ -40,14 +44,10 @@ from constrain.grammar.lark.max_chars import over_after
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Lines, Token
 from constrain.grammar.least_tokens import write_least
-from constrain.grammar.quotation import quotation
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regex.single_bytes import byte_language
-from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
-from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import ALL, encode, negate, normalize
 
 _Value: TypeAlias = "str | int | bool | Symbol | tuple[Any, ...]"
 

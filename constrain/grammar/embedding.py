@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.rules_on_demand import Template, UnfoldingMaker
 from constrain.grammar.words import Describer, by_name
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from constrain.grammar.ir import GrammarBuilder, Symbol
-from constrain.grammar.prefix_tree import common_length, prefix_tree
-from constrain.grammar.regular import Regular, complement, concat, counted, intersect, literal, union
-from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES, occurs_in
-from constrain.grammar.utf8 import ANY_CHAR, ANY_TEXT
+from constrain.grammar.languages.prefix_tree import common_length, prefix_tree
+from constrain.grammar.languages.regular import Regular, complement, concat, counted, intersect, literal, union
+from constrain.grammar.languages.substrings import ANY_BYTES, MORE_BYTES, occurs_in
+from constrain.grammar.languages.utf8 import ANY_CHAR, ANY_TEXT
 from constrain.limits import spend
 
 LONGEST_GROUPED = 256

@@ -21,9 +21,9 @@ from typing import TypeAlias, TypedDict
 
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
-from constrain.grammar.regular import Regular, concat, literal, nested_counts, repeat, union
+from constrain.grammar.languages.regular import Regular, concat, literal, nested_counts, repeat, union
+from constrain.grammar.languages.utf8 import ANY_CHAR, encode, negate, normalize
 from constrain.grammar.tokens import Named, any_tokens, token_set
-from constrain.grammar.utf8 import ANY_CHAR, encode, negate, normalize
 from constrain.limits import spend
 
 MAX_REPEAT = 1_000_000

@@ -697,7 +697,7 @@ class Grammar:
             If reading it takes too long, or makes too much.
         """
         options = _options_in(locals())
-        from constrain.grammar.pydantic import schema_of
+        from constrain.grammar.pydantic.front_end import schema_of
 
         with _reading(time_limit):
             return cls._of_schema(schema_of(model), options)

@@ -2,7 +2,7 @@
 
 Every front-end ends here and the engine begins here.  A grammar is context-free over *lexemes*
 (terminals), and each lexeme is a regular language over bytes
-(:mod:`constrain.grammar.regular`).  There is no priority, no longest match and no skipping between
+(:mod:`constrain.grammar.languages.regular`).  There is no priority, no longest match and no skipping between
 lexemes other than ``ignore``: a string is in the language if *some* way to split it fits.
 
 A front-end uses :class:`GrammarBuilder`, adds productions in any order, and calls
@@ -19,8 +19,8 @@ from typing import NamedTuple, Protocol
 from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.captures import CaptureRule
 from constrain.grammar.events import EventReader
+from constrain.grammar.languages.regular import Regular, nested_counts
 from constrain.grammar.parse_table import ParseTable
-from constrain.grammar.regular import Regular, nested_counts
 from constrain.grammar.token_limits import Limited, TokenLimit, separate
 from constrain.grammar.words import Describer, by_name
 from constrain.limits import spend

@@ -29,11 +29,11 @@ from dataclasses import replace
 from math import inf
 
 from constrain.errors import ConstrainError
-from constrain.grammar.derivatives import Automaton, byte_classes, has_empty_string
-from constrain.grammar.elimination import eliminate
 from constrain.grammar.ir import GrammarBuilder, GrammarIR, Symbol
-from constrain.grammar.quotation import Quotation
-from constrain.grammar.regular import (
+from constrain.grammar.languages.derivatives import Automaton, byte_classes, has_empty_string
+from constrain.grammar.languages.elimination import eliminate
+from constrain.grammar.languages.quotation import Quotation
+from constrain.grammar.languages.regular import (
     EMPTY,
     EPSILON,
     ByteSet,
@@ -48,7 +48,7 @@ from constrain.grammar.regular import (
     repeat,
     union,
 )
-from constrain.grammar.substrings import MORE_BYTES
+from constrain.grammar.languages.substrings import MORE_BYTES
 from constrain.grammar.tokens import GATE, token_sets
 from constrain.limits import spend
 

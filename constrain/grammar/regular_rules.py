@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from constrain.grammar.elimination import eliminate
 from constrain.grammar.ir import GrammarBuilder, Symbol
-from constrain.grammar.regular import EMPTY, Regular, concat, repeat, union
+from constrain.grammar.languages.elimination import eliminate
+from constrain.grammar.languages.regular import EMPTY, Regular, concat, repeat, union
 from constrain.limits import spend
 
 MOST_IN_A_CIRCLE = 24

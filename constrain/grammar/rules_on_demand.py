@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
 from constrain.grammar.ir import BRANCH, FAR, NEVER, OPEN, UNSURE, Symbol
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 from constrain.limits import limited
 
 Shared = TypeVar("Shared")

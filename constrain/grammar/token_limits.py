@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from constrain.errors import ConstrainError
-from constrain.grammar.derivatives import has_empty_string
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.derivatives import has_empty_string
+from constrain.grammar.languages.regular import Regular
 from constrain.limits import spend
 
 

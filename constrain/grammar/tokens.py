@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from constrain.errors import GrammarError, SchemaError
-from constrain.grammar.quotation import Quotation
-from constrain.grammar.regular import (
+from constrain.grammar.languages.quotation import Quotation
+from constrain.grammar.languages.regular import (
     EMPTY,
     ByteSet,
     Concat,
@@ -52,7 +52,7 @@ TEXT_BYTE: Regular = byte_set(range(MARK))
 
 
 class TokenSet(Regular):
-    """One token out of a set: a leaf of a lexeme, beside the kinds of :mod:`constrain.grammar.regular`.
+    """One token out of a set: a leaf of a lexeme, beside the kinds of :mod:`constrain.grammar.languages.regular`.
 
     Attributes
     ----------

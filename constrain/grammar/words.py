@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from constrain.grammar.derivatives import has_empty_string
-from constrain.grammar.quotation import Quotation
-from constrain.grammar.regular import ByteSet, Complement, Concat, Intersect, Literal, Regular, Repeat, Union
+from constrain.grammar.languages.derivatives import has_empty_string
+from constrain.grammar.languages.quotation import Quotation
+from constrain.grammar.languages.regular import ByteSet, Complement, Concat, Intersect, Literal, Regular, Repeat, Union
 
 # At most so many strings are listed, of so many bytes, and so many parts of an expression looked at.
 _WORDS, _LONGEST, _PARTS = 8, 60, 300

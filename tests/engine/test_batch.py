@@ -19,7 +19,7 @@ import constrain
 from constrain.engine import matcher as matcher_module
 from constrain.engine.masks import batches, known_batches
 from constrain.grammar.ir import GrammarBuilder
-from constrain.grammar.regular import byte_range, concat, literal, repeat
+from constrain.grammar.languages.regular import byte_range, concat, literal, repeat
 
 TOKENS = [bytes((byte,)) for byte in range(256)] + [b'{"', b'":', b'"}', b'","', b"12", b"}}", b"ab", b"</s>"]
 EOS = len(TOKENS) - 1

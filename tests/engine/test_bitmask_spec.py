@@ -10,7 +10,7 @@ from naive import tokens_of
 
 import constrain
 from constrain.grammar.ir import GrammarBuilder
-from constrain.grammar.regular import byte_set, literal
+from constrain.grammar.languages.regular import byte_set, literal
 
 SIZES = [1, 31, 32, 33, 64, 100]
 

@@ -21,7 +21,7 @@ from constrain.engine.conditions.budget import budget as budget_module
 from constrain.engine.conditions.budget import completions_with_keys, rule_budget
 from constrain.engine.conditions.budget.completions_with_keys import without_repeated_keys
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import byte_range, literal, repeat
+from constrain.grammar.languages.regular import byte_range, literal, repeat
 from tests.masks import mask_of
 
 BYTES = [bytes((byte,)) for byte in range(256)]

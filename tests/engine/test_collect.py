@@ -18,7 +18,7 @@ from constrain.engine import grammar_tables as tables_module
 from constrain.engine import history
 from constrain.engine.storage import schemas
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import byte_range, literal, repeat
+from constrain.grammar.languages.regular import byte_range, literal, repeat
 
 TOKENS = [bytes((byte,)) for byte in range(256)] + [b"[[", b"]]", b"{(", b"12", b"],[", b")}", b"</s>"]
 EOS = len(TOKENS) - 1

@@ -20,7 +20,7 @@ from constrain.engine.storage import disk_cache
 from constrain.engine.vocabulary import files as vocabulary_files
 from constrain.engine.vocabulary.trie import TokenTrie
 from constrain.grammar.ir import GrammarBuilder
-from constrain.grammar.regular import byte_range, concat, literal, repeat
+from constrain.grammar.languages.regular import byte_range, concat, literal, repeat
 
 ARRAYS = {
     "numbers": np.arange(1000, dtype=np.int64),

@@ -12,7 +12,7 @@ from strategies import ALPHABET, Tokens, grammars, regulars, step, viable_gramma
 
 import constrain
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 
 LONGEST = 16
 """Walks end after so many bytes: the naive recogniser is cubic in a very ambiguous grammar."""

@@ -40,7 +40,7 @@ from constrain.engine.storage.tables import Tables
 from constrain.engine.vocabulary import files as vocabulary_files
 from constrain.engine.vocabulary.files import VocabularyFiles
 from constrain.grammar.ir import GrammarBuilder
-from constrain.grammar.regular import ByteSet, Regular, concat, literal, repeat, union
+from constrain.grammar.languages.regular import ByteSet, Regular, concat, literal, repeat, union
 
 LONGEST_TOKEN = 30
 

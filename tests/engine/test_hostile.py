@@ -14,10 +14,10 @@ import constrain
 from constrain.engine import grammar_tables as tables_module
 from constrain.engine.storage.header import BUDGET
 from constrain.engine.storage.schemas import CORE_WAITS
-from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.json_schema.lexical import texts
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY
+from constrain.grammar.languages import regular
 
 LETTERS = constrain.Vocabulary([b"a", b"b", b"!"])
 

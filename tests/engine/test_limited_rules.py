@@ -10,11 +10,11 @@ import pytest
 
 import constrain
 from bench.fuzz import seams
-from constrain.grammar.derivatives import Automaton
 from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.regular import byte_set
 from constrain.grammar.least_tokens import write_least
 from constrain.grammar.regex import regex_language
-from constrain.grammar.regular import byte_set
 from constrain.tokenizers.mock import MockTokenizer
 
 LETTERS = [bytes([byte]) for byte in range(256)]

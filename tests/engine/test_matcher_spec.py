@@ -13,7 +13,7 @@ from strategies import Tokens, viable_grammars, vocabularies, words
 
 import constrain
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import EMPTY, literal, repeat, union
+from constrain.grammar.languages.regular import EMPTY, literal, repeat, union
 
 EOS = None
 """In the model: the step that ended the generation."""

@@ -9,9 +9,9 @@ import pytest
 
 import constrain
 from constrain.engine.masks import accelerators
-from constrain.grammar import regular
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import Regular, literal
+from constrain.grammar.languages import regular
+from constrain.grammar.languages.regular import Regular, literal
 from tests.masks import by_trying, mask_of
 
 NAMES = ["config", "configuration", "contact", "id", 'a"b', "été", "J_k"]

@@ -16,8 +16,17 @@ from strategies import Tokens, quotations, regulars, step, vocabularies, walks
 import constrain
 from constrain.engine.automata.suffix_order import suffix_order
 from constrain.grammar.ir import GrammarBuilder
-from constrain.grammar.quotation import Quotation, quotation
-from constrain.grammar.regular import ANY_BYTES, Regular, byte_range, complement, concat, intersect, repeat, union
+from constrain.grammar.languages.quotation import Quotation, quotation
+from constrain.grammar.languages.regular import (
+    ANY_BYTES,
+    Regular,
+    byte_range,
+    complement,
+    concat,
+    intersect,
+    repeat,
+    union,
+)
 
 SECONDS = 30
 """Processor seconds that a text of a megabyte may take, whatever it holds."""

@@ -11,8 +11,8 @@ from strategies import ALPHABET, viable_grammars
 
 import constrain
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import EMPTY, EPSILON, Literal, Regular, Repeat, byte_range, literal, repeat
-from constrain.grammar.utf8 import ANY_TEXT
+from constrain.grammar.languages.regular import EMPTY, EPSILON, Literal, Regular, Repeat, byte_range, literal, repeat
+from constrain.grammar.languages.utf8 import ANY_TEXT
 
 
 def compile_bytes(ir: GrammarIR) -> constrain.CompiledGrammar:

@@ -135,7 +135,7 @@ def test_masks_that_were_dropped_come_back_the_same() -> None:
 def test_an_alternative_that_is_empty_counts() -> None:
     """An expression with it is not taken for the one without, whose split the vocabulary knows already."""
     from constrain.grammar.ir import GrammarBuilder
-    from constrain.grammar.regular import EPSILON, concat, literal, union
+    from constrain.grammar.languages.regular import EPSILON, concat, literal, union
 
     tokens = [b"<", b"<a>", b"</s>"]
     vocabulary = constrain.Vocabulary(tokens, eos_ids=[2])

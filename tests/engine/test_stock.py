@@ -20,7 +20,7 @@ from constrain.engine.storage.tables import Tables
 from constrain.grammar.ir import GrammarIR
 from constrain.grammar.json_schema import from_json_schema
 from constrain.grammar.json_schema.lexical.prelude import plain_stock, stock_with_addresses, stock_with_times
-from constrain.grammar.regular import Regular, literal
+from constrain.grammar.languages.regular import Regular, literal
 
 VOCABULARY = constrain.Vocabulary(
     [bytes((byte,)) for byte in range(256)] + [b'": ', b'{"', b'name"', b'", "', b"\\u00", b"true", b" 1"], eos_ids=[0]

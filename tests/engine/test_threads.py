@@ -14,8 +14,8 @@ import pytest
 
 import constrain
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import byte_range, concat, literal, repeat
-from constrain.grammar.utf8 import encode, negate, normalize
+from constrain.grammar.languages.regular import byte_range, concat, literal, repeat
+from constrain.grammar.languages.utf8 import encode, negate, normalize
 
 Job = TypeVar("Job")
 

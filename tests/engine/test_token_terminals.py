@@ -14,10 +14,11 @@ from strategies import ALPHABET, Tokens, viable_grammars, vocabularies, walks
 
 import constrain
 from constrain.engine.vocabulary.token_spellings import SpelledVocabulary
-from constrain.grammar.derivatives import bytes_in
 from constrain.grammar.grammar import Grammar
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
-from constrain.grammar.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
+from constrain.grammar.languages.derivatives import bytes_in
+from constrain.grammar.languages.regular import Regular, byte_set, complement, concat, intersect, literal, repeat, union
+from constrain.grammar.languages.utf8 import ANY_TEXT
 from constrain.grammar.tokens import (
     MARK,
     TEXT_BYTE,
@@ -27,7 +28,6 @@ from constrain.grammar.tokens import (
     spelling,
     token_set,
 )
-from constrain.grammar.utf8 import ANY_TEXT
 
 # In the twin a token is one byte that stands in no text: neither in UTF-8 nor in the alphabet of the strategies.
 _LETTERS = range(0xF5, 0xFF)

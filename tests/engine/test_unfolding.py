@@ -13,7 +13,7 @@ from naive import NaiveRecognizer, allowed_tokens
 import constrain
 from constrain.engine import grammar_tables as tables_module
 from constrain.grammar.ir import BRANCH, BY_KEYS, BY_RULES, BY_TEXT, GrammarBuilder, GrammarIR, Symbol
-from constrain.grammar.regular import Regular, byte_set, concat, literal, repeat, union
+from constrain.grammar.languages.regular import Regular, byte_set, concat, literal, repeat, union
 
 TOKENS = [b"a", b"b", b"c", b"ab", b"bc", b"ca", b"abc", b"cab", b"aabb", b"cc", b"</s>"]
 EOS = len(TOKENS) - 1

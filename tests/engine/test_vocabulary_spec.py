@@ -10,7 +10,7 @@ from naive import tokens_of
 
 import constrain
 from constrain.grammar.ir import GrammarBuilder
-from constrain.grammar.regular import literal, repeat
+from constrain.grammar.languages.regular import literal, repeat
 
 
 def masks_along(vocabulary: constrain.Vocabulary, text: str, *steps: int) -> list[set[int]]:

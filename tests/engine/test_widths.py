@@ -28,7 +28,7 @@ from constrain.engine.storage.schemas import (
 )
 from constrain.engine.storage.tables import Tables
 from constrain.grammar.ir import GrammarBuilder
-from constrain.grammar.regular import byte_range, repeat
+from constrain.grammar.languages.regular import byte_range, repeat
 from tests.masks import mask_of
 
 TOKENS = [bytes([byte]) for byte in range(128)]

@@ -16,7 +16,7 @@ from constrain.backends import load_backend
 from constrain.errors import ConstrainError
 from constrain.generation import Statistics, beam_search, generate, generate_batch
 from constrain.grammar.ir import GrammarBuilder
-from constrain.grammar.regular import byte_set, literal
+from constrain.grammar.languages.regular import byte_set, literal
 from constrain.grammar.tokens import token_set
 from constrain.sampling import Sampler
 from constrain.tokenizers.mock import MockTokenizer

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from constrain.grammar.derivatives import Automaton
-from constrain.grammar.endless import is_endless
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.endless import is_endless
+from constrain.grammar.languages.regular import Regular, complement, intersect, literal
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, complement, intersect, literal
 
 ENDLESS = ["[a-z]+", "x-.*", "[a-z]+(-[a-z]+)?", "(a|b[0-9]*)+", "[^/]+/[^/]+", "(a+|b*)", "[ab]*(c+)?", "(x[a-z]*)?"]
 NOT_ENDLESS = ["[a-z]+_id", "a{1,5}", "[0-9]{4}", "a|b+", "(a+b)", "x", ""]

@@ -12,7 +12,7 @@ from processor_time import processor_time
 import constrain
 from constrain.errors import GrammarError
 from constrain.grammar.gbnf import GbnfReader, from_gbnf
-from constrain.grammar.regular import literal
+from constrain.grammar.languages.regular import literal
 
 CASES = {
     "alternatives, the last one empty": ('root ::= "a" "b" | "c" |', ["ab", "c", ""], ["a", "abc"]),

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constrain.grammar.growing_tree import GrowingTree
-from constrain.grammar.regular import EMPTY, Concat, Empty, Literal, Regular, Union, literal
+from constrain.grammar.languages.growing_tree import GrowingTree
+from constrain.grammar.languages.regular import EMPTY, Concat, Empty, Literal, Regular, Union, literal
 
 TEXTS = st.text("ab", max_size=4) | st.integers(0, 200).map(lambda size: "a" * size)
 

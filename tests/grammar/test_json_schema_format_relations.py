@@ -13,7 +13,7 @@ from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.json_schema.lexical.formats.patterns import FORMATS
 from constrain.grammar.json_schema.lexical.formats.relations import exclude_each_other, is_part
 from constrain.grammar.json_schema.lexical.texts import Format, every, includes, plain, some, without
-from constrain.grammar.regular import Regular, complement, intersect
+from constrain.grammar.languages.regular import Regular, complement, intersect
 
 NAMES = [name for name in FORMATS if name != "regex"]
 VOCABULARY = constrain.Vocabulary([bytes((byte,)) for byte in range(256)], eos_ids=[])

@@ -15,7 +15,7 @@ from naive_regular import matches
 
 import constrain
 from constrain.grammar.json_schema.lexical.numbers import ANY_NUMBER, NumberForm, is_within_limits, number_language
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 DECIMALS = [

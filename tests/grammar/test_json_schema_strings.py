@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from naive_regular import matches
 
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY, is_text
-from constrain.grammar.regular import Regular
-from constrain.grammar.utf8 import LAST, normalize
+from constrain.grammar.languages.regular import Regular
+from constrain.grammar.languages.utf8 import LAST, normalize
 
 
 class Language:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from naive import NaiveRecognizer
 
-from constrain.grammar.derivatives import Automaton
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.lark import from_lark
-from constrain.grammar.regular import Regular
 
 CASES = {
     "alternatives and an empty one": ('start: "a" "b" | "c" |', ["ab", "c", ""], ["a", "abc"]),

@@ -6,11 +6,11 @@ import random
 import pytest
 
 import constrain
-from constrain.grammar.derivatives import Automaton
 from constrain.grammar.ir import GrammarBuilder
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.regular import EMPTY, Literal, byte_set, complement, concat, intersect, repeat, union
 from constrain.grammar.least_tokens import _Rests, without_least, write_least
 from constrain.grammar.regex import regex_language
-from constrain.grammar.regular import EMPTY, Literal, byte_set, complement, concat, intersect, repeat, union
 
 LETTERS = b"ab"
 

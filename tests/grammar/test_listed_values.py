@@ -14,11 +14,11 @@ from processor_time import processor_time
 
 import constrain
 from constrain import Grammar, GrammarCompiler, LimitError, Matcher, SchemaError
-from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, number_language
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED
-from constrain.grammar.prefix_tree import tree_of
-from constrain.grammar.regular import complement, intersect, union
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.prefix_tree import tree_of
+from constrain.grammar.languages.regular import complement, intersect, union
 
 COMPILER = GrammarCompiler(BYTES)
 

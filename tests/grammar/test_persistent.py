@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constrain.grammar.persistent import PersistentMap, PersistentSet
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentMap, PersistentSet
 
 
 class Key:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from naive_regular import matches
 from processor_time import processor_time
 
-from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import EMPTY
+from constrain.grammar.languages.prefix_tree import prefix_tree
+from constrain.grammar.languages.regular import EMPTY
 
 
 @given(st.lists(st.text("abé", max_size=5), max_size=12), st.lists(st.text("abé", max_size=5), max_size=12))

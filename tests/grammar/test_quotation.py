@@ -12,9 +12,9 @@ from naive_regular import matches
 from strategies import quotations
 
 from constrain import Grammar, GrammarError, LimitError
-from constrain.grammar.derivatives import Automaton, byte_classes, example, has_empty_string
-from constrain.grammar.quotation import MOST_BYTES, MOST_PARTS, Quotation, quotation, quotation_of_characters
-from constrain.grammar.regular import EPSILON, Regular, Union, concat, literal, union
+from constrain.grammar.languages.derivatives import Automaton, byte_classes, example, has_empty_string
+from constrain.grammar.languages.quotation import MOST_BYTES, MOST_PARTS, Quotation, quotation, quotation_of_characters
+from constrain.grammar.languages.regular import EPSILON, Regular, Union, concat, literal, union
 from constrain.grammar.words import few_strings
 
 PIECES = st.lists(st.sampled_from(["a", "b", "ab", "aa", "é", "", "ü", "€a"]), max_size=8)

@@ -9,10 +9,10 @@ from functools import lru_cache
 import pytest
 from naive_regular import matches
 
+from constrain.grammar.languages.utf8 import ALL, LAST, CodePoints, negate
 from constrain.grammar.regex import classes, regex_language
 from constrain.grammar.regex.nodes import NOTHING, Chars
 from constrain.grammar.regex.parser import parse
-from constrain.grammar.utf8 import ALL, LAST, CodePoints, negate
 from constrain.unicode_categories import CATEGORIES
 from constrain.unicode_scripts import SCRIPTS
 

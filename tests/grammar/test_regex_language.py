@@ -13,8 +13,8 @@ from interegular import parse_pattern
 from naive_regular import derivative, matches, nullable
 
 from constrain.errors import GrammarError
+from constrain.grammar.languages.regular import EMPTY, Regular
 from constrain.grammar.regex import regex_code_points, regex_language
-from constrain.grammar.regular import EMPTY, Regular
 
 ALPHABET = "ab-\n"
 WIDE = "aé-\U0001f600"

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from constrain.grammar.derivatives import Automaton
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.regular import Intersect, Regular
 from constrain.grammar.regex import regex_of_length
-from constrain.grammar.regular import Intersect, Regular
 
 BOUNDS = [(low, high) for low in range(5) for high in (None, 0, 1, 2, 3, 5) if high is None or low <= high]
 TEXTS = ["".join(letters) for length in range(7) for letters in itertools.product("ab", repeat=length)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_regular import derivative, is_viable_prefix, matches, nullable
 
-from constrain.grammar.regular import (
+from constrain.grammar.languages.regular import (
     EMPTY,
     ByteSet,
     Complement,

@@ -11,11 +11,11 @@ from naive_regular import matches
 
 import constrain
 from constrain.errors import GrammarError
+from constrain.grammar.languages.utf8 import LAST, CodePoints
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.nested_sets import MAX_DEPTH
 from constrain.grammar.regex.nodes import NOTHING, Chars
 from constrain.grammar.regex.parser import parse
-from constrain.grammar.utf8 import LAST, CodePoints
 
 ASCII = frozenset(map(chr, range(128)))
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

@@ -9,9 +9,8 @@ import pytest
 from naive_regular import matches
 from processor_time import processor_time
 
-from constrain.grammar import utf8
-from constrain.grammar.regex import from_regex, regex_code_points, regex_language
-from constrain.grammar.regular import (
+from constrain.grammar.languages import utf8
+from constrain.grammar.languages.regular import (
     EMPTY,
     EPSILON,
     Regular,
@@ -23,7 +22,8 @@ from constrain.grammar.regular import (
     repeat,
     union,
 )
-from constrain.grammar.utf8 import ANY_TEXT, CodePoints, common, encode, negate
+from constrain.grammar.languages.utf8 import ANY_TEXT, CodePoints, common, encode, negate
+from constrain.grammar.regex import from_regex, regex_code_points, regex_language
 
 LOWER = byte_range(ord("a"), ord("z"))
 

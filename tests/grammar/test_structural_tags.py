@@ -21,7 +21,7 @@ from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.json_schema.embedded import embed_schema
 from constrain.grammar.json_schema.lexical.layout import layout_for
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
-from constrain.grammar.regular import Intersect, literal
+from constrain.grammar.languages.regular import Intersect, literal
 
 COMPILER = constrain.GrammarCompiler(BYTES)
 

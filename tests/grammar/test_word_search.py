@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import regulars
 
-from constrain.grammar.derivatives import Automaton, byte_classes, fixed_end
 from constrain.grammar.json_schema.lexical.texts import (
     Length,
     Pattern,
@@ -20,8 +19,9 @@ from constrain.grammar.json_schema.lexical.texts import (
 )
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.normal.word_search import find_words
+from constrain.grammar.languages.derivatives import Automaton, byte_classes, fixed_end
+from constrain.grammar.languages.regular import Literal, Regular, concat, intersect
 from constrain.grammar.regex import regex_language
-from constrain.grammar.regular import Literal, Regular, concat, intersect
 
 # Of five patterns just the second: 7 s by all short strings one after the other.
 HARD = every(

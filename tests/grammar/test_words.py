@@ -11,7 +11,7 @@ from constrain import CompiledGrammar, Matcher
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.json_schema.lexical.prelude import plain_stock
 from constrain.grammar.json_schema.lexical.strings import ASCII_CHARACTERS, EVERY_WAY
-from constrain.grammar.regular import FIRST_LETTER, Concat, Regular, Word, concat, frame, literal, union
+from constrain.grammar.languages.regular import FIRST_LETTER, Concat, Regular, Word, concat, frame, literal, union
 
 NAME = "na/me ~"
 TEXTS = [

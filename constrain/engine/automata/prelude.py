@@ -23,7 +23,7 @@ from constrain.engine.storage.statuses import FAIL
 from constrain.engine.storage.tables import Tables
 from constrain.errors import LimitError
 from constrain.forking import call_in_child
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 
 PreludeMaker = Callable[[], tuple[Regular, ...]]
 

@@ -14,8 +14,8 @@ from constrain.engine.automata.quoted_texts import QuotedTexts
 from constrain.engine.storage.schemas import BYTE_SETS, LITERAL_BYTES, NUMBERS_IN
 from constrain.engine.storage.tables import Tables
 from constrain.errors import LimitError
-from constrain.grammar import regular as r
-from constrain.grammar.quotation import Quotation
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.quotation import Quotation
 from constrain.kernels.language import int32
 
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]

@@ -8,7 +8,7 @@ from constrain.engine.automata.quotations import END
 from constrain.engine.automata.suffix_order import Bytes, Places, suffix_order
 from constrain.engine.storage.schemas import QUOTED_BYTES, QUOTED_CUTS, QUOTED_ORDER
 from constrain.engine.storage.tables import Tables
-from constrain.grammar.quotation import Quotation
+from constrain.grammar.languages.quotation import Quotation
 
 
 class QuotedTexts:

@@ -20,7 +20,7 @@ from constrain.engine.storage.header import NEVER_OPEN
 from constrain.engine.storage.tables import Tables
 from constrain.grammar import ir as ir_module
 from constrain.grammar.ir import GrammarIR, NothingLeftError
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 
 assert (IS_OPEN, IS_HARD, IS_UNSURE) == (ir_module.OPEN, ir_module.HARD, ir_module.UNSURE)
 

@@ -19,7 +19,7 @@ from constrain.grammar.json_schema.lexical.layout import (
 )
 from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.strings import ALL_ESCAPES
-from constrain.grammar.regular import EPSILON, Regular, optional
+from constrain.grammar.languages.regular import EPSILON, Regular, optional
 from constrain.grammar.schema_options import UnicodeEscapes
 
 _WORD = "x-guidance"

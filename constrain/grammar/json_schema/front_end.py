@@ -21,7 +21,7 @@ from constrain.grammar.json_schema.lexical.notation import notation_for
 from constrain.grammar.json_schema.normal.nodes import describe
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.json_schema.spaces import layout_of_options, space_around
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.schema_options import (
     Formats,
     Numbers,

@@ -8,7 +8,7 @@ from constrain.errors import ConstrainError, GrammarError
 from constrain.grammar.json_schema.lexical import layout as layouts
 from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.normal.nodes import describe
-from constrain.grammar.regular import EPSILON, Regular
+from constrain.grammar.languages.regular import EPSILON, Regular
 
 
 def layout_of_options(

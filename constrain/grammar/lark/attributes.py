@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from constrain.errors import GrammarError
 from constrain.grammar.captures import CaptureRule
 from constrain.grammar.ir import GrammarBuilder, Symbol
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.lark.literals import read_pattern, token_place
 from constrain.grammar.lark.source import Source
 from constrain.grammar.lark.tree import Token
-from constrain.grammar.regular import Regular
 
 _ITEM = re.compile(
     r"""[ \t]*(?P<name>[a-z_]+)[ \t]*

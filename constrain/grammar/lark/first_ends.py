@@ -18,12 +18,12 @@ from itertools import combinations
 from typing import TypeAlias
 
 from constrain.errors import GrammarError
-from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.free_text import TextsThrough, text_through, text_without
 from constrain.grammar.ir import GrammarBuilder, Symbol
-from constrain.grammar.regular import Concat, Regular, complement, concat, intersect, union
-from constrain.grammar.substrings import ANY_BYTES, MORE_BYTES
-from constrain.grammar.utf8 import ANY_TEXT
+from constrain.grammar.languages.derivatives import has_empty_string
+from constrain.grammar.languages.regular import Concat, Regular, complement, concat, intersect, union
+from constrain.grammar.languages.substrings import ANY_BYTES, MORE_BYTES
+from constrain.grammar.languages.utf8 import ANY_TEXT
 from constrain.grammar.words import few_strings
 from constrain.limits import spend
 

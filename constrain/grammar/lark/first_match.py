@@ -21,13 +21,13 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
 from constrain.errors import GrammarError
-from constrain.grammar.elimination import eliminate
+from constrain.grammar.languages.elimination import eliminate
+from constrain.grammar.languages.regular import EMPTY, EPSILON, Regular, concat, repeat, union
+from constrain.grammar.languages.utf8 import CodePoints, classes_of, common, encode, holds, negate, normalize
 from constrain.grammar.lark.regex_package import code_points, without_properties
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.nodes import Chars
 from constrain.grammar.regex.parser import parse
-from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, repeat, union
-from constrain.grammar.utf8 import CodePoints, classes_of, common, encode, holds, negate, normalize
 from constrain.limits import spend
 
 _MAX_CODE = 20_000

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from constrain.errors import GrammarError
-from constrain.grammar.regular import Regular, concat, intersect, literal, repeat, union
-from constrain.grammar.utf8 import ANY_TEXT, LAST, encode
+from constrain.grammar.languages.regular import Regular, concat, intersect, literal, repeat, union
+from constrain.grammar.languages.utf8 import ANY_TEXT, LAST, encode
 
 MOST_COLUMNS = 100
 """No line of a statement is indented further."""

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from constrain.errors import GrammarError
+from constrain.grammar.languages.regular import Regular, literal
+from constrain.grammar.languages.utf8 import encode
 from constrain.grammar.lark.source import Node, Source
 from constrain.grammar.lark.tree import Token
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.parser import Dialect
 from constrain.grammar.regex.single_bytes import byte_language
-from constrain.grammar.regular import Regular, literal
-from constrain.grammar.utf8 import encode
 
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")

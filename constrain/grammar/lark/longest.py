@@ -22,6 +22,7 @@ from lark.lexer import Lexer, PatternStr, TerminalDef
 
 from constrain.errors import ConstrainError, GrammarError, LimitError
 from constrain.grammar.ir import GrammarIR
+from constrain.grammar.languages.regular import EMPTY, Regular, intersect, literal
 from constrain.grammar.lark.finishing import Finishing
 from constrain.grammar.lark.first_match import automata, first_match
 from constrain.grammar.lark.indenting import Indenting
@@ -31,7 +32,6 @@ from constrain.grammar.lark.quote_regexes import with_regexes_of_quotes
 from constrain.grammar.lark.regex_package import has_properties, pattern_errors, re_module
 from constrain.grammar.lark.source import Source, one_line
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
-from constrain.grammar.regular import EMPTY, Regular, intersect, literal
 from constrain.watched import watched
 
 _END = "$END"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from constrain.errors import ConstrainError
-from constrain.grammar import regular as r
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.substrings import ANY_BYTES
+from constrain.grammar.languages.utf8 import ANY_CHAR
+from constrain.grammar.languages.whole_characters import has_whole_characters
 from constrain.grammar.lark.first_ends import first_ends
-from constrain.grammar.substrings import ANY_BYTES
-from constrain.grammar.utf8 import ANY_CHAR
-from constrain.grammar.whole_characters import has_whole_characters
 
 _UNLIMITED = 1_000_000_000
 """No text is as long."""

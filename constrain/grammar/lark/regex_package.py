@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from constrain.grammar.utf8 import LAST, CodePoints
+from constrain.grammar.languages.utf8 import LAST, CodePoints
 
 _PROPERTY = re.compile(r"\\(?:([pP](?:\{[^{}]*\}|[A-Za-z]))|.)", re.DOTALL)
 _FIRST_STAND_IN = 0xF0000

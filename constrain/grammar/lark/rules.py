@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from constrain.errors import ConstrainError, GrammarError, SchemaError
-from constrain.grammar.derivatives import has_empty_string
 from constrain.grammar.embedding import EmbeddingBuilder
 from constrain.grammar.ir import GrammarIR, Symbol
+from constrain.grammar.languages.derivatives import has_empty_string
+from constrain.grammar.languages.regular import EPSILON, Regular, concat
 from constrain.grammar.lark.attributes import (
     least_tokens,
     most_characters,
@@ -29,6 +30,7 @@ from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.literals import range_language
 from constrain.grammar.lark.max_chars import over_after
 from constrain.grammar.lark.named import NamedGrammar, Part, ReadGrammar, inner_definitions, read_named
+from constrain.grammar.lark.narrowing import Hook, narrowed
 from constrain.grammar.lark.options import Conventions
 from constrain.grammar.lark.parametric import Numbers
 from constrain.grammar.lark.source import Node, Source, one_line, place_of, subtrees_of, tokens_of
@@ -37,9 +39,7 @@ from constrain.grammar.lark.terminals import Terminals, first_non_terminal
 from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.lark.validate import validate
 from constrain.grammar.least_tokens import write_least
-from constrain.grammar.narrowing import Hook, narrowed
 from constrain.grammar.regex.parser import Dialect
-from constrain.grammar.regular import EPSILON, Regular, concat
 from constrain.grammar.regular_rules import NotRegularError, RegularRules
 from constrain.grammar.tokens import Named, any_tokens, token_set
 

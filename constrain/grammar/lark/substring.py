@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from constrain.errors import GrammarError
+from constrain.grammar.languages.quotation import quotation, quotation_of_characters
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.lark.blocks import BlockToken
 from constrain.grammar.lark.source import Source, place_of
 from constrain.grammar.lark.tree import Token
-from constrain.grammar.quotation import quotation, quotation_of_characters
-from constrain.grammar.regular import Regular
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _KINDS = ("substring_chunks", "substring_words", "substring_chars")

@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from constrain.errors import GrammarError
-from constrain.grammar import regular as r
-from constrain.grammar.derivatives import Automaton
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.utf8 import ANY_TEXT
 from constrain.grammar.lark.definitions import Body, Definition, Definitions
 from constrain.grammar.lark.fold import bounds, fold
 from constrain.grammar.lark.literals import Pattern, pattern_language, range_language, read_pattern
@@ -22,7 +23,6 @@ from constrain.grammar.lark.substring import regex_block
 from constrain.grammar.lark.tree import Token, Tree
 from constrain.grammar.regex import regex_language
 from constrain.grammar.regex.single_bytes import byte_language
-from constrain.grammar.utf8 import ANY_TEXT
 from constrain.limits import spend
 
 # The engine walks a regular language recursively, so its depth has to stay far below Python's limit.

@@ -3,7 +3,7 @@
 The stages, one file each: :mod:`~constrain.grammar.regex.parser` (text to tree, with
 :mod:`~constrain.grammar.regex.charsets` for escapes and sets), :mod:`~constrain.grammar.regex.settle`
 (look-arounds that their surroundings decide go away), and :mod:`~constrain.grammar.regex.lower` (tree to
-:class:`~constrain.grammar.regular.Regular`).  What is supported, and what each dialect means by it, is in
+:class:`~constrain.grammar.languages.regular.Regular`).  What is supported, and what each dialect means by it, is in
 ``docs/regex.md``.
 """
 
@@ -13,8 +13,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from constrain.errors import ConstrainError, GrammarError
-from constrain.grammar import utf8
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
+from constrain.grammar.languages import utf8
+from constrain.grammar.languages.regular import Regular
+from constrain.grammar.languages.utf8 import CodePoints
 from constrain.grammar.regex.charsets import find_posix_class
 from constrain.grammar.regex.lengths import with_length
 from constrain.grammar.regex.lower import Lowering
@@ -23,8 +25,6 @@ from constrain.grammar.regex.parser import Dialect, parse
 from constrain.grammar.regex.settle import settle
 from constrain.grammar.regex.spell import Speller
 from constrain.grammar.regex.whole import whole_text
-from constrain.grammar.regular import Regular
-from constrain.grammar.utf8 import CodePoints
 from constrain.grammar.words import by_language
 
 __all__ = ["from_regex", "least_length", "regex_code_points", "regex_language", "regex_of_length"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from constrain.grammar import regular as r
-from constrain.grammar.elimination import eliminate
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.elimination import eliminate
 
 S = TypeVar("S", bound=Hashable)
 Matrix = dict[S, dict[S, r.Regular]]

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NoReturn
 
 from constrain.errors import GrammarError
+from constrain.grammar.languages.utf8 import LAST, CodePoints, negate, normalize
 from constrain.grammar.regex import classes
-from constrain.grammar.utf8 import LAST, CodePoints, negate, normalize
 
 FOLD, DOTALL, MULTILINE, VERBOSE, ASCII, ASCII_CASE, ECMA_CASE, RUST = 1, 2, 4, 8, 16, 32, 64, 128
 """The flags i, s, m, x and a; what the flag i is about where it is not Python's; and that the dialect is Rust's."""

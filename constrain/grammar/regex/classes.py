@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from constrain.grammar.utf8 import ALL, LAST, CodePoints, common, negate, normalize
+from constrain.grammar.languages.utf8 import ALL, LAST, CodePoints, common, negate, normalize
 from constrain.unicode_categories import CATEGORIES, SPACES, category_table, spans_by_value
 from constrain.unicode_scripts import SCRIPTS, script_table
 

@@ -7,9 +7,9 @@ come; what follows must then not complete any of them.
 
 from __future__ import annotations
 
+from constrain.grammar.languages.utf8 import CodePoints, common, normalize, partition
 from constrain.grammar.regex.automaton import MAX_STATES
 from constrain.grammar.regex.nodes import PLAIN, Alt, Chars, Look, Node, Repeat, Seq
-from constrain.grammar.utf8 import CodePoints, common, normalize, partition
 
 Word = tuple[CodePoints, ...]
 """A string of which each character may be any out of a set."""

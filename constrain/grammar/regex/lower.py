@@ -2,7 +2,7 @@
 
 Parts without look-arounds are spelled out (:mod:`constrain.grammar.regex.spell`).  For the others the idea
 is *continuation*: the language of ``A(?=X)B`` followed by everything up to the end of the text is
-``A (B-and-the-rest ∩ X Σ*)``, which a :class:`~constrain.grammar.regular.Regular` can say.
+``A (B-and-the-rest ∩ X Σ*)``, which a :class:`~constrain.grammar.languages.regular.Regular` can say.
 
 Assertions about one neighbour (anchors, ``\\b``, ``(?!-)``, ``(?<=\\d)``) need no intersection.  They
 are worked out by a *state*, the pair of
@@ -20,15 +20,15 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NoReturn
 
-from constrain.grammar import regular as r
-from constrain.grammar.derivatives import has_empty_string
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.derivatives import has_empty_string
+from constrain.grammar.languages.utf8 import ALL, CodePoints, common, negate, partition
 from constrain.grammar.regex import nodes as n
 from constrain.grammar.regex.automaton import MAX_STATES, Matrix, Sizes, all_paths, multiply, steps, tree_size
 from constrain.grammar.regex.charsets import error_at
 from constrain.grammar.regex.guard import forbidden, guard_loop
 from constrain.grammar.regex.settle import trim
 from constrain.grammar.regex.spell import Encoder, Speller, meet
-from constrain.grammar.utf8 import ALL, CodePoints, common, negate, partition
 from constrain.limits import spend
 
 Must = tuple[CodePoints, bool] | None

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
+from constrain.grammar.languages.utf8 import CodePoints, common, negate, normalize
 from constrain.grammar.regex import charsets
-from constrain.grammar.utf8 import CodePoints, common, negate, normalize
 
 MAX_DEPTH = 100
 """Sets inside sets."""

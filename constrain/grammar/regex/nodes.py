@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from constrain.grammar.utf8 import ALL, CodePoints, negate, normalize
+from constrain.grammar.languages.utf8 import ALL, CodePoints, negate, normalize
 
 PLAIN, EDGES, LOOKS = 0, 1, 2
 """Tiers: no assertion inside; only one-character assertions inside; look-arounds inside."""

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from constrain.errors import GrammarError
+from constrain.grammar.languages.utf8 import ALL, CodePoints, negate
 from constrain.grammar.regex import charsets, classes
 from constrain.grammar.regex.nested_sets import read_nested_set
 from constrain.grammar.regex.nodes import NIL, After, Before, Chars, Node, alt, chars, look, rep, seq
 from constrain.grammar.regex.references import MAX_TEXTS, Capture, Reference, resolved, texts_of
-from constrain.grammar.utf8 import ALL, CodePoints, negate
 from constrain.limits import spend
 
 Dialect = Literal["python", "ecma", "rust"]

@@ -8,8 +8,8 @@ business of :mod:`constrain.grammar.regex.lower`.
 
 from __future__ import annotations
 
+from constrain.grammar.languages.utf8 import ALL, CodePoints, common, negate, normalize, partition
 from constrain.grammar.regex import nodes as n
-from constrain.grammar.utf8 import ALL, CodePoints, common, negate, normalize, partition
 from constrain.limits import spend
 
 _MAX_NULLABLE = 32

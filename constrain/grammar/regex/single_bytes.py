@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from constrain.errors import GrammarError
+from constrain.grammar.languages.regular import Regular, byte_set
+from constrain.grammar.languages.utf8 import CodePoints
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.regex.parser import Dialect
-from constrain.grammar.regular import Regular, byte_set
-from constrain.grammar.utf8 import CodePoints
 
 # An escape, a set, what says that characters are bytes in the syntax of Rust, or a character.
 _UNIT = re.compile(r"\\x\{|\\.|\(\?[imsx]*-u[:)]|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from constrain.grammar import regular as r
-from constrain.grammar.derivatives import has_empty_string
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.derivatives import has_empty_string
+from constrain.grammar.languages.utf8 import CodePoints
 from constrain.grammar.regex.automaton import Sizes
 from constrain.grammar.regex.nodes import ANYTHING, NIL, Alt, Chars, Meet, Node, Repeat, Seq
-from constrain.grammar.utf8 import CodePoints
 from constrain.limits import spend
 
 Encoder = Callable[[CodePoints], r.Regular]

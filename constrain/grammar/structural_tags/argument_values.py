@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import lru_cache
 
 from constrain.errors import SchemaError
-from constrain.grammar import regular as r
 from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.json_schema.document.places import Handle, Never
 from constrain.grammar.json_schema.lexical.layout import Layout
@@ -27,13 +26,14 @@ from constrain.grammar.json_schema.rules.arrays import array_tails
 from constrain.grammar.json_schema.rules.objects import object_tails
 from constrain.grammar.json_schema.rules.rules import RuleWriter
 from constrain.grammar.json_schema.writing.context import BegunMembers, Right
-from constrain.grammar.prefix_tree import prefix_tree
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.prefix_tree import prefix_tree
+from constrain.grammar.languages.substrings import ANY_BYTES, occurs_in
+from constrain.grammar.languages.utf8 import ANY_CHAR, ANY_TEXT, CodePoints, common, encode, holds, negate, normalize
 from constrain.grammar.regex import regex_code_points
 from constrain.grammar.rules_on_demand import Template
 from constrain.grammar.structural_tags.styles import STYLES, ArgumentStyle
-from constrain.grammar.substrings import ANY_BYTES, occurs_in
 from constrain.grammar.tokens import token_set
-from constrain.grammar.utf8 import ANY_CHAR, ANY_TEXT, CodePoints, common, encode, holds, negate, normalize
 
 _ANY_SPACE = r.byte_set(b" \t\n\r")
 _LINE_END = r.literal("\n")

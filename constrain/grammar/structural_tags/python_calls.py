@@ -22,7 +22,7 @@ from constrain.grammar.json_schema.normal.few_values import members_of
 from constrain.grammar.json_schema.normal.key_classes import other_classes
 from constrain.grammar.json_schema.normal.nodes import KeyRule, Node, ObjectNode
 from constrain.grammar.json_schema.rules.rules import RuleWriter
-from constrain.grammar.regular import Regular, concat, literal, repeat
+from constrain.grammar.languages.regular import Regular, concat, literal, repeat
 from constrain.grammar.structural_tags.argument_values import Names, objects_of_root, without_members
 from constrain.grammar.structural_tags.styles import CALLS, PYTHON, ArgumentStyle
 

@@ -31,9 +31,9 @@ from constrain.grammar.free_text import (
 )
 from constrain.grammar.ir import GrammarIR, Symbol
 from constrain.grammar.json_schema.lexical.prelude import stock_for
-from constrain.grammar.prefix_tree import prefix_tree
+from constrain.grammar.languages.prefix_tree import prefix_tree
+from constrain.grammar.languages.regular import Regular, literal
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, literal
 from constrain.grammar.structural_tags import formats as f
 from constrain.grammar.structural_tags.reader import read_structural_tag
 from constrain.grammar.structural_tags.schemas import describe_part, write_schema

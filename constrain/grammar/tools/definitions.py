@@ -12,7 +12,7 @@ from constrain.errors import SchemaError
 from constrain.grammar.json_schema.document.document import cut
 from constrain.grammar.json_schema.normal.assertions import TYPES
 from constrain.grammar.json_schema.normal.keywords import no_type
-from constrain.grammar.pydantic import schema_of
+from constrain.grammar.pydantic.front_end import schema_of
 
 # OpenAI allows letters, digits, underscores and dashes; servers of others dots and colons too.
 _NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,256}")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 from constrain.collection import without_collection
 from constrain.errors import ConstrainError, SchemaError
 from constrain.grammar.ir import FirstRegion, GrammarIR
-from constrain.grammar.prefix_tree import common_length
+from constrain.grammar.languages.prefix_tree import common_length
 from constrain.grammar.schema_options import PropertyOrder, check_choice
 from constrain.grammar.structural_tags import formats as f
 from constrain.grammar.structural_tags.python_calls import is_argument_name

@@ -35,7 +35,7 @@ from constrain.engine.parser.companions import ALWAYS_ASKS, Int64Array
 from constrain.engine.traveller import Traveller, bytes_of
 from constrain.engine.vocabulary.bitmasks import Bitmask, forbid
 from constrain.errors import LimitError
-from constrain.grammar.derivatives import Automaton
+from constrain.grammar.languages.derivatives import Automaton
 
 _AT_ONCE = frozenset((0,))
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from constrain.errors import ConstrainError, GrammarError
-from constrain.grammar import regular as r
-from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.lexical.notation import Notation, Spell, any_text
 from constrain.grammar.json_schema.lexical.strings import Spelling, find_at_end, string_before
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.derivatives import Automaton
 from constrain.grammar.regex import regex_language
 
 _WHITE_SPACE = r.byte_set(b" \t\n\r")

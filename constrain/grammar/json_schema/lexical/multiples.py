@@ -13,9 +13,9 @@ from functools import cache, lru_cache
 from math import gcd, lcm
 
 from constrain.errors import LimitError
-from constrain.grammar import regular as r
-from constrain.grammar.elimination import eliminate
 from constrain.grammar.json_schema.lexical.numbers import NumberForm, number_language
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.elimination import eliminate
 
 MAX_LAST_DIGITS = 12
 """How many last digits may decide about the factors 2 and 5."""

@@ -8,10 +8,10 @@ from typing import get_args
 
 from constrain.grammar.json_schema.lexical.numbers import ANY_NUMBER, PLAIN_NUMBER, NumberForm, number_language
 from constrain.grammar.json_schema.lexical.strings import ALL_ESCAPES, Spelling, spelling_for
-from constrain.grammar.regular import Regular, complement, concat, counted, intersect, literal, union
+from constrain.grammar.languages.regular import Regular, complement, concat, counted, intersect, literal, union
+from constrain.grammar.languages.substrings import occurs_in
+from constrain.grammar.languages.utf8 import CodePoints
 from constrain.grammar.schema_options import UnicodeEscapes
-from constrain.grammar.substrings import occurs_in
-from constrain.grammar.utf8 import CodePoints
 
 _QUOTE = literal('"')
 

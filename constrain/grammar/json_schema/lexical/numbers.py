@@ -19,7 +19,7 @@ from enum import IntEnum
 from functools import lru_cache
 from itertools import groupby
 
-from constrain.grammar import regular as r
+from constrain.grammar.languages import regular as r
 
 
 class NumberForm(IntEnum):

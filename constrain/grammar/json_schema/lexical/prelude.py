@@ -11,7 +11,7 @@ from constrain.grammar.json_schema.lexical.layout import layout_for
 from constrain.grammar.json_schema.lexical.notation import USUAL_NOTATION
 from constrain.grammar.json_schema.lexical.strings import ASCII_CHARACTERS, EVERY_WAY
 from constrain.grammar.json_schema.lexical.texts import Format, spelled
-from constrain.grammar.regular import Regular, Word
+from constrain.grammar.languages.regular import Regular, Word
 
 
 def plain_stock() -> tuple[Regular, ...]:

@@ -15,8 +15,8 @@ from functools import lru_cache
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.strings import Spelling, hexadecimal
-from constrain.grammar.regular import Regular, byte_set, concat, literal, repeat, union
-from constrain.grammar.utf8 import ALL, SURROGATES, CodePoints, common, encode, holds, negate, normalize
+from constrain.grammar.languages.regular import Regular, byte_set, concat, literal, repeat, union
+from constrain.grammar.languages.utf8 import ALL, SURROGATES, CodePoints, common, encode, holds, negate, normalize
 
 _SHORT_ESCAPES = {ord("\a"): "a", ord("\b"): "b", ord("\f"): "f", ord("\n"): "n", ord("\r"): "r", ord("\t"): "t"}
 _SHORT_ESCAPES |= {ord("\v"): "v", **{ord(mark): mark for mark in "\\'\""}}

@@ -13,10 +13,19 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeVar
 
-from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import FIRST_LETTER, Concat, Regular, Word, byte_set, concat, literal, repeat, union
-from constrain.grammar.schema_options import UnicodeEscapes
-from constrain.grammar.utf8 import (
+from constrain.grammar.languages.prefix_tree import prefix_tree
+from constrain.grammar.languages.regular import (
+    FIRST_LETTER,
+    Concat,
+    Regular,
+    Word,
+    byte_set,
+    concat,
+    literal,
+    repeat,
+    union,
+)
+from constrain.grammar.languages.utf8 import (
     ALL,
     CodePoints,
     by_first_digit,
@@ -28,6 +37,7 @@ from constrain.grammar.utf8 import (
     normalize,
     ranges_of,
 )
+from constrain.grammar.schema_options import UnicodeEscapes
 
 _Found = TypeVar("_Found")
 

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
 
-from constrain.grammar import utf8
-from constrain.grammar.derivatives import Automaton, example, fixed_end
-from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.json_schema.lexical.formats.patterns import format_language
 from constrain.grammar.json_schema.lexical.formats.relations import exclude_each_other, is_part
 from constrain.grammar.json_schema.lexical.idn.a_labels import has_valid_a_labels
 from constrain.grammar.json_schema.lexical.idn.hostnames import IDN_HOSTNAME, is_idn_hostname
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY, Spelling
-from constrain.grammar.prefix_tree import prefix_tree
+from constrain.grammar.languages import utf8
+from constrain.grammar.languages.derivatives import Automaton, example, fixed_end
+from constrain.grammar.languages.growing_tree import GrowingTree
+from constrain.grammar.languages.prefix_tree import prefix_tree
+from constrain.grammar.languages.regular import EMPTY, Regular, complement, counted, intersect, repeat, union
+from constrain.grammar.languages.unbounded import without_bounds
 from constrain.grammar.regex import least_length, regex_code_points, regex_of_length
-from constrain.grammar.regular import EMPTY, Regular, complement, counted, intersect, repeat, union
-from constrain.grammar.unbounded import without_bounds
 
 # How many steps the search for a common string takes before it gives up.
 _SEARCH_LIMIT = 1000

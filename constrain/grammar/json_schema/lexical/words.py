@@ -11,10 +11,10 @@ import json
 import re
 from functools import cache
 
-from constrain.grammar import regular as r
 from constrain.grammar.json_schema.lexical.notation import all_notations
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.lexical.python_literals import PythonNotation
+from constrain.grammar.languages import regular as r
 from constrain.grammar.words import Progress, Words, few_strings, next_words
 
 _BLANKS = sum(1 << byte for byte in b" \t\n\r")

@@ -10,9 +10,6 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from constrain.errors import LimitError
-from constrain.grammar import utf8
-from constrain.grammar.derivatives import Automaton, byte_classes
-from constrain.grammar.endless import is_finite
 from constrain.grammar.json_schema.lexical.texts import (
     Every,
     Pattern,
@@ -28,8 +25,11 @@ from constrain.grammar.json_schema.lexical.texts import (
     without,
 )
 from constrain.grammar.json_schema.normal.few_values import few_words
-from constrain.grammar.prefix_tree import common_length
-from constrain.grammar.regular import union
+from constrain.grammar.languages import utf8
+from constrain.grammar.languages.derivatives import Automaton, byte_classes
+from constrain.grammar.languages.endless import is_finite
+from constrain.grammar.languages.prefix_tree import common_length
+from constrain.grammar.languages.regular import union
 
 # How many steps counting may take: about a second.
 _MOST_STEPS = 400_000

@@ -14,7 +14,6 @@ from itertools import count, islice, product
 from math import prod
 
 from constrain.errors import LimitError
-from constrain.grammar.derivatives import Automaton
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical import texts
 from constrain.grammar.json_schema.lexical.multiples import decimal_places, is_multiple, least_common_multiple
@@ -23,6 +22,7 @@ from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.instances import Instance, number
 from constrain.grammar.json_schema.normal.intersect import element, member, number_fits
 from constrain.grammar.json_schema.normal.word_search import find_words
+from constrain.grammar.languages.derivatives import Automaton
 from constrain.limits import spend
 
 _MOST_STEPS = 200_000

@@ -6,7 +6,6 @@ A class may run out: ``^[ab]$`` has two keys, and no object has a key twice.
 from __future__ import annotations
 
 from constrain.errors import LimitError
-from constrain.grammar.endless import is_endless
 from constrain.grammar.json_schema.document.places import Handle, conjunction
 from constrain.grammar.json_schema.lexical.strings import EVERY_WAY, is_text
 from constrain.grammar.json_schema.lexical.texts import (
@@ -20,6 +19,7 @@ from constrain.grammar.json_schema.lexical.texts import (
 )
 from constrain.grammar.json_schema.normal.count_texts import count_texts
 from constrain.grammar.json_schema.normal.nodes import ObjectNode
+from constrain.grammar.languages.endless import is_endless
 
 MAX_CLASSES = 128
 """How many classes of keys the patterns of one object may tell apart."""

@@ -7,9 +7,9 @@ from functools import cache
 from heapq import heappop, heappush
 from itertools import count
 
-from constrain.grammar.derivatives import Automaton, byte_classes
-from constrain.grammar.regular import ByteSet, Complement, Concat, Intersect, Literal, Regular, Repeat, Union
-from constrain.grammar.utf8 import ANY_TEXT
+from constrain.grammar.languages.derivatives import Automaton, byte_classes
+from constrain.grammar.languages.regular import ByteSet, Complement, Concat, Intersect, Literal, Regular, Repeat, Union
+from constrain.grammar.languages.utf8 import ANY_TEXT
 
 # Beyond that it makes no difference how far it is.
 _LONG = 1 << 20

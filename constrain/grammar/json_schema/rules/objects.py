@@ -29,7 +29,7 @@ from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder
 from constrain.grammar.json_schema.text_dependent.many_members import MANY_MEMBERS, ManyMembers, Member
 from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, KeysOfClass, UniqueMembers
 from constrain.grammar.json_schema.writing.context import MAX_PLACES, Context, Right, Symbols, nothing
-from constrain.grammar.regular import EPSILON
+from constrain.grammar.languages.regular import EPSILON
 
 
 def object_tails(context: Context, node: ObjectNode) -> list[Right] | Conflict:

@@ -35,7 +35,7 @@ from constrain.grammar.json_schema.text_dependent.counted_multiples import Count
 from constrain.grammar.json_schema.writing.context import BegunMembers, Right
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.writing.scalars import is_regular_number, plain_scalar, scalar, scalar_name
-from constrain.grammar.regular import Empty, Regular
+from constrain.grammar.languages.regular import Empty, Regular
 from constrain.grammar.rules_on_demand import Template, UnfoldingMaker
 from constrain.limits import spend
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from constrain.grammar.json_schema.normal.instances import Instance
-from constrain.grammar.persistent import PersistentMap, PersistentSet
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentMap, PersistentSet
 
 Rests = PersistentSet[Any]
 """What arrays or objects have beside what is written already."""

@@ -20,7 +20,7 @@ from constrain.grammar.ir import BY_RULES, NEVER, GrammarBuilder
 from constrain.grammar.json_schema.lexical.multiples import decimal_places, least_common_multiple
 from constrain.grammar.json_schema.lexical.numbers import NumberForm
 from constrain.grammar.json_schema.normal.nodes import Bound, NumberNode
-from constrain.grammar.regular import Regular, literal
+from constrain.grammar.languages.regular import Regular, literal
 
 MAX_PERIOD = 500
 """Where there are several divisors, the greatest common multiple for which there is a regular language."""

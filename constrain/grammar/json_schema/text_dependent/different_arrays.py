@@ -17,7 +17,7 @@ from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, size_range
 from constrain.grammar.json_schema.text_dependent.by_value import ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, UniqueAutomaton, Values
-from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentSet
 from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
 from constrain.limits import spend
 

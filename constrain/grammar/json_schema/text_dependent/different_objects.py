@@ -23,9 +23,9 @@ from constrain.grammar.json_schema.text_dependent.by_value import ByValue
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Values
 from constrain.grammar.json_schema.text_dependent.object_costs import Member, ObjectCosts
 from constrain.grammar.json_schema.text_dependent.object_states import ObjectMembers
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentMap, PersistentSet
 from constrain.grammar.json_schema.text_dependent.unique_members import MOST_COUNTED, keys_without
-from constrain.grammar.persistent import PersistentMap, PersistentSet
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.rules_on_demand import Costs, Edge, Right, TextBefore
 from constrain.limits import spend
 

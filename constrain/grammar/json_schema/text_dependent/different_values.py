@@ -17,12 +17,12 @@ from constrain.grammar.json_schema.text_dependent.different_objects import Objec
 from constrain.grammar.json_schema.text_dependent.interfaces import UniqueAutomaton, Values
 from constrain.grammar.json_schema.text_dependent.known_scalars import KnownNumbers, KnownStrings, excluding, only
 from constrain.grammar.json_schema.text_dependent.membership import Membership
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentSet
 from constrain.grammar.json_schema.text_dependent.spare_values import SpareValues
 from constrain.grammar.json_schema.writing.context import Written
 from constrain.grammar.json_schema.writing.listed_values import MIN_LISTED, is_listed, listed_language
 from constrain.grammar.json_schema.writing.scalars import scalar, scalar_name
-from constrain.grammar.persistent import PersistentSet
-from constrain.grammar.regular import Empty, Regular
+from constrain.grammar.languages.regular import Empty, Regular
 from constrain.grammar.rules_on_demand import UnfoldedAutomata
 
 MAX_LISTED = 2000

@@ -11,8 +11,8 @@ from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.few_values import FewValues
 from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.nodes import Node
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentSet
 from constrain.grammar.json_schema.writing.context import Written
-from constrain.grammar.persistent import PersistentSet
 from constrain.grammar.rules_on_demand import Automaton, Costs, UnfoldedAutomata
 
 Values = PersistentSet[Instance]

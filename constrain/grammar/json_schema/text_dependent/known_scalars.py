@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from constrain.errors import LimitError
-from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.json_schema.lexical.notation import Notation
 from constrain.grammar.json_schema.lexical.numbers import MODERATE_NUMBER
 from constrain.grammar.json_schema.lexical.strings import is_text
@@ -21,6 +20,7 @@ from constrain.grammar.json_schema.lexical.texts import GrowingWords, Words, spe
 from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.instances import Instance, Number, decimal
 from constrain.grammar.json_schema.normal.nodes import Conflict, NumberNode, StringNode, Term
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentSet
 from constrain.grammar.json_schema.writing.scalars import (
     Refuse,
     any_of_numbers,
@@ -30,9 +30,9 @@ from constrain.grammar.json_schema.writing.scalars import (
     scalar,
     scalar_name,
 )
-from constrain.grammar.persistent import PersistentSet
-from constrain.grammar.prefix_tree import Sequences
-from constrain.grammar.regular import EMPTY, Regular, Union, complement, intersect
+from constrain.grammar.languages.growing_tree import GrowingTree
+from constrain.grammar.languages.prefix_tree import Sequences
+from constrain.grammar.languages.regular import EMPTY, Regular, Union, complement, intersect
 
 _MOST_DIGITS, _GREATEST_EXPONENT = 100, 400
 
@@ -192,7 +192,7 @@ class KnownNumbers:
         return self._spellings(number)
 
     def _spellings(self, value: Decimal) -> list[str]:
-        """What :class:`~constrain.grammar.prefix_tree.Sequences` calls the spellings of a number."""
+        """What :class:`~constrain.grammar.languages.prefix_tree.Sequences` calls the spellings of a number."""
         node, notation = self._node, self._notation
         if node.values is None:
             language = excluded_number(node, value, notation)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from constrain.grammar.ir import BY_RULES, NEVER, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.lexical.layout import Layout
-from constrain.grammar.prefix_tree import common_length
+from constrain.grammar.languages.prefix_tree import common_length
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, IsUsable, NeverOpen, Right, UnfoldedAutomata
 from constrain.limits import spend
 

@@ -11,7 +11,7 @@ from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.texts import Text, Words, every, without
 from constrain.grammar.json_schema.text_dependent import object_states as states
 from constrain.grammar.json_schema.text_dependent.object_states import ObjectMembers
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.rules_on_demand import Costs, Edge, Right
 
 # More keys than a text can have.

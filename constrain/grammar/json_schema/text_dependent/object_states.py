@@ -16,8 +16,8 @@ from constrain.grammar.json_schema.normal.instances import Instance
 from constrain.grammar.json_schema.normal.key_classes import FEW_KEYS, count_keys, other_classes
 from constrain.grammar.json_schema.normal.nodes import ObjectNode, size_range
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences
-from constrain.grammar.persistent import PersistentMap, PersistentSet
-from constrain.grammar.regular import Regular
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentMap, PersistentSet
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.rules_on_demand import Right
 
 

@@ -19,8 +19,8 @@ from constrain.grammar.json_schema.normal.instances import Instance, instance, l
 from constrain.grammar.json_schema.normal.nodes import size_range
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentSet
 from constrain.grammar.json_schema.text_dependent.unique_items import ItemsTemplate, different_values
-from constrain.grammar.persistent import PersistentSet
 
 
 class _Items(NamedTuple):

@@ -24,7 +24,7 @@ from constrain.grammar.json_schema.normal.intersect import element
 from constrain.grammar.json_schema.normal.nodes import ArrayNode, Contains, Node, NullNode, size_range
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values
-from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentSet
 from constrain.limits import spend
 
 MAX_SCARCE = 64

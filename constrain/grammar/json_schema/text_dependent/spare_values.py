@@ -15,7 +15,7 @@ from constrain.grammar.json_schema.text_dependent.different_arrays import ArrayA
 from constrain.grammar.json_schema.text_dependent.different_objects import ObjectAutomaton
 from constrain.grammar.json_schema.text_dependent.interfaces import Differences, Spare, Values
 from constrain.grammar.json_schema.text_dependent.known_scalars import only
-from constrain.grammar.regular import literal
+from constrain.grammar.languages.regular import literal
 from constrain.grammar.rules_on_demand import Costs
 
 # Values of arrays and objects that are gone through to find the one that costs most.

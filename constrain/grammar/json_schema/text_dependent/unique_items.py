@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from constrain.errors import LimitError
 from constrain.grammar import rules_on_demand as on_demand
-from constrain.grammar.derivatives import always_has
 from constrain.grammar.ir import BY_TEXT, HARD, NEVER, OPEN, UNSURE, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
@@ -24,13 +23,14 @@ from constrain.grammar.json_schema.normal.nodes import ArrayNode, Node, StringNo
 from constrain.grammar.json_schema.text_dependent.different_values import DifferentValues
 from constrain.grammar.json_schema.text_dependent.interfaces import Values
 from constrain.grammar.json_schema.text_dependent.membership import ROOM
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentSet
 from constrain.grammar.json_schema.text_dependent.scarce_items import (
     MAX_SCARCE,
     ScarceAutomaton,
     ScarceItems,
 )
 from constrain.grammar.json_schema.writing.context import Written
-from constrain.grammar.persistent import PersistentSet
+from constrain.grammar.languages.derivatives import always_has
 
 
 def _is_string(node: Node) -> bool:

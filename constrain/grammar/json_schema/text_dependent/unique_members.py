@@ -14,7 +14,6 @@ from functools import cache
 from typing import NamedTuple
 
 from constrain.errors import LimitError
-from constrain.grammar.growing_tree import GrowingTree
 from constrain.grammar.ir import BY_KEYS, FAR, HARD, NEVER, OPEN, Symbol
 from constrain.grammar.json_schema.lexical.layout import Layout, named_keys
 from constrain.grammar.json_schema.lexical.strings import Spelling
@@ -22,8 +21,9 @@ from constrain.grammar.json_schema.lexical.texts import GrowingWords, Text, spel
 from constrain.grammar.json_schema.normal.count_texts import Beginnings
 from constrain.grammar.json_schema.normal.few_values import few_words
 from constrain.grammar.json_schema.text_dependent.any_order import AnyOrder, Before, Members, MembersInAnyOrder
-from constrain.grammar.persistent import PersistentSet
-from constrain.grammar.regular import Regular, complement, intersect
+from constrain.grammar.json_schema.text_dependent.persistent import PersistentSet
+from constrain.grammar.languages.growing_tree import GrowingTree
+from constrain.grammar.languages.regular import Regular, complement, intersect
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata
 
 MOST_COUNTED = 10_000

@@ -9,7 +9,7 @@ from constrain.grammar.ir import GrammarBuilder, Symbol
 from constrain.grammar.json_schema.document.places import Handle
 from constrain.grammar.json_schema.lexical.layout import Layout
 from constrain.grammar.json_schema.normal.nodes import Conflict, Node, Normal
-from constrain.grammar.regular import Regular
+from constrain.grammar.languages.regular import Regular
 from constrain.grammar.rules_on_demand import Template
 
 Right = tuple[Symbol, ...]

@@ -20,8 +20,8 @@ from constrain.grammar.json_schema.normal import nodes as n
 from constrain.grammar.json_schema.normal.assertions import check_names
 from constrain.grammar.json_schema.normal.values import number_as_written
 from constrain.grammar.json_schema.writing.scalars import constant, scalar
-from constrain.grammar.prefix_tree import Sequences
-from constrain.grammar.regular import EMPTY, Regular
+from constrain.grammar.languages.prefix_tree import Sequences
+from constrain.grammar.languages.regular import EMPTY, Regular
 from constrain.limits import spend
 
 MIN_LISTED = 16
@@ -71,7 +71,7 @@ def listed_language(
 
 
 class _Texts:
-    """What values look like, as texts of :class:`~constrain.grammar.prefix_tree.Sequences`."""
+    """What values look like, as texts of :class:`~constrain.grammar.languages.prefix_tree.Sequences`."""
 
     def __init__(self, refuse: Callable[[str, str], None]) -> None:
         self.sequences = Sequences()

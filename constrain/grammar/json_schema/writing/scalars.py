@@ -25,8 +25,8 @@ from constrain.grammar.json_schema.lexical.numbers import (
 from constrain.grammar.json_schema.lexical.strings import is_text
 from constrain.grammar.json_schema.lexical.texts import Length, every, spelled
 from constrain.grammar.json_schema.normal import nodes as n
-from constrain.grammar.prefix_tree import tree_of
-from constrain.grammar.regular import Empty, Regular, complement, intersect, literal, union, union_of_distinct
+from constrain.grammar.languages.prefix_tree import tree_of
+from constrain.grammar.languages.regular import Empty, Regular, complement, intersect, literal, union, union_of_distinct
 
 Refuse = Callable[[str, str], None]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from string import ascii_letters
 
-from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, optional, repeat, union
+from constrain.grammar.languages.regular import EMPTY, EPSILON, Regular, concat, optional, repeat, union
 from constrain.unicode_categories import CATEGORIES
 
 Spell = Callable[[str], Regular]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from functools import cache, lru_cache, partial
 
 from constrain.grammar.json_schema.lexical.formats.ecma_regex import regex_format
+from constrain.grammar.languages.regular import Regular, concat, counted, intersect, union
+from constrain.grammar.languages.utf8 import CodePoints
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, concat, counted, intersect, union
-from constrain.grammar.utf8 import CodePoints
 
 Spell = Callable[[str], Regular]
 """Gives the language of a regular expression that matches as a whole."""

@@ -15,8 +15,8 @@ from constrain.grammar import rules_on_demand as on_demand
 from constrain.grammar.ir import BY_TEXT, HARD, NEVER, OPEN, UNSURE, GrammarBuilder, Symbol
 from constrain.grammar.json_schema.lexical.idn.punycode import MAX_LABEL, OCTETS, PREFIX, ROOM, is_valid, next_octets
 from constrain.grammar.json_schema.lexical.strings import Spelling
+from constrain.grammar.languages.regular import Regular, concat, intersect, literal
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, concat, intersect, literal
 
 MAX_NAME = 253
 

@@ -15,8 +15,8 @@ from constrain.grammar.json_schema.lexical.idn.a_labels import LABEL, MAX_NAME, 
 from constrain.grammar.json_schema.lexical.idn.labels import Automaton, Kind, is_u_label, kinds, label_automaton
 from constrain.grammar.json_schema.lexical.idn.punycode import PREFIX
 from constrain.grammar.json_schema.lexical.strings import Spelling
+from constrain.grammar.languages.regular import Regular, concat, intersect, literal
 from constrain.grammar.regex import regex_code_points
-from constrain.grammar.regular import Regular, concat, intersect, literal
 
 IDN_HOSTNAME = "idn-hostname"
 """The name of the format."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from constrain.grammar.json_schema.lexical.idn.table import PACKED, RUNS, TRAITS
-from constrain.grammar.utf8 import CodePoints, holds
+from constrain.grammar.languages.utf8 import CodePoints, holds
 from constrain.unicode_categories import spans_by_value, unpack_runs
 
 _L, _RTL, _AN, _EN, _NSM, _OTHER = range(6)

@@ -1,7 +1,7 @@
 """A finite set of strings as one regular language, to which strings are added one by one: a persistent radix tree.
 
-The language is that of :mod:`~constrain.grammar.prefix_tree`.  A tree with one string more, or less, shares all
-languages with the one before, as the same objects, but for those on the path of the string.  So its hash and its
+The language is that of :mod:`~constrain.grammar.languages.prefix_tree`.  A tree with one string more, or less, shares
+all languages with the one before, as the same objects, but for those on the path of the string.  So its hash and its
 compilation take the time of that path.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from constrain.grammar.prefix_tree import common_length
-from constrain.grammar.regular import EMPTY, EPSILON, Regular, concat, union_of_distinct
+from constrain.grammar.languages.prefix_tree import common_length
+from constrain.grammar.languages.regular import EMPTY, EPSILON, Regular, concat, union_of_distinct
 
 Spell = Callable[[str], Regular]
 
@@ -24,7 +24,7 @@ class GrowingTree:
     Parameters
     ----------
     spell : callable (str) -> Regular
-        The language of a piece of text, as for :func:`~constrain.grammar.prefix_tree.prefix_tree`.
+        The language of a piece of text, as for :func:`~constrain.grammar.languages.prefix_tree.prefix_tree`.
     texts : iterable of str
     """
 

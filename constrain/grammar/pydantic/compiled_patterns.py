@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from constrain.grammar.pydantic_rust import OF_LINES
+from constrain.grammar.pydantic.rust_regex import OF_LINES
 
 _PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _PART_OR_COMMENT = re.compile(rf"#[^\n]*|{_PART.pattern}", re.DOTALL)

@@ -12,7 +12,7 @@ from itertools import accumulate, compress
 from typing import Any
 
 from constrain.errors import GrammarError, LimitError
-from constrain.grammar.regular import EMPTY, EPSILON, Regular, Union, concat, literal, union
+from constrain.grammar.languages.regular import EMPTY, EPSILON, Regular, Union, concat, literal, union
 from constrain.limits import spend
 
 MOST_BYTES = 4 << 20

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import AnyStr
 
-from constrain.grammar.regular import EMPTY, EPSILON, Concat, Literal, Regular, Union, concat, literal, union
+from constrain.grammar.languages.regular import EMPTY, EPSILON, Concat, Literal, Regular, Union, concat, literal, union
 from constrain.limits import spend
 
 # A string that is a prefix of the next, again and again ("a", "aa", "aaa", ...), makes a tree as deep as

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from constrain.grammar.regular import EPSILON, Complement, Concat, Intersect, Regular, Repeat, Union
+from constrain.grammar.languages.regular import EPSILON, Complement, Concat, Intersect, Regular, Repeat, Union
 
 _MOST_LEVELS = 30
 

@@ -25,8 +25,8 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
-from constrain.grammar.pydantic_compiled import with_flags
-from constrain.grammar.pydantic_patterns import (
+from constrain.grammar.pydantic.compiled_patterns import with_flags
+from constrain.grammar.pydantic.patterns import (
     ASCII,
     BASE64URL,
     BYTE_SIZE,
@@ -47,7 +47,7 @@ from constrain.grammar.pydantic_patterns import (
     from_day,
     up_to_day,
 )
-from constrain.grammar.pydantic_rust import as_ecma
+from constrain.grammar.pydantic.rust_regex import as_ecma
 
 _Schema = dict[str, Any]
 

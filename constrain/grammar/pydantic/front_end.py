@@ -10,7 +10,7 @@ from constrain.grammar.json_schema.document.drafts import PYDANTIC_URI
 
 
 def schema_of(model: Any) -> dict[str, Any]:
-    """The JSON Schema of what pydantic reads, by the field aliases (``pydantic_schema.py``).
+    """The JSON Schema of what pydantic reads, by the field aliases (``schema.py``).
 
     ``model`` is a ``BaseModel`` class, a dataclass, a ``TypedDict``, a ``pydantic.TypeAdapter`` or any other type that
     ``TypeAdapter`` takes (``list[int]``, ``Literal["a", "b"]``, ...), or a function, whose arguments are then
@@ -23,7 +23,7 @@ def schema_of(model: Any) -> dict[str, Any]:
         from pydantic.errors import PydanticUserError
         from pydantic_core import PydanticOmit, SchemaError
 
-        from constrain.grammar.pydantic_schema import ValidatorJsonSchema
+        from constrain.grammar.pydantic.schema import ValidatorJsonSchema
     except ImportError:
         raise ConstrainError(f"from_pydantic needs pydantic 2: {how_to_install('pydantic')}") from None
     if isinstance(model, dict):

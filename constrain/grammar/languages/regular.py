@@ -218,7 +218,7 @@ class Repeat(Regular):
 class Complement(Regular):
     """Every byte string that is not in ``item``, ill-formed UTF-8 included.
 
-    A front-end that means "every *text* that is not" intersects with :data:`constrain.grammar.utf8.ANY_TEXT`.
+    A front-end that means "every *text* that is not" intersects with :data:`constrain.grammar.languages.utf8.ANY_TEXT`.
     """
 
     __slots__ = ("item",)

@@ -17,12 +17,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 from constrain.errors import GrammarError
-from constrain.grammar.derivatives import Automaton as Membership
-from constrain.grammar.derivatives import bytes_in, has_empty_string
 from constrain.grammar.ir import BY_TEXT, HARD, NEVER, OPEN, UNSURE, GrammarBuilder, NothingLeftError, Symbol
-from constrain.grammar.narrowing_costs import NarrowedCosts, closure, longest
-from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import Regular, byte_set
+from constrain.grammar.languages.derivatives import Automaton as Membership
+from constrain.grammar.languages.derivatives import bytes_in, has_empty_string
+from constrain.grammar.languages.prefix_tree import prefix_tree
+from constrain.grammar.languages.regular import Regular, byte_set
+from constrain.grammar.lark.narrowing_costs import NarrowedCosts, closure, longest
 from constrain.grammar.rules_on_demand import Automaton, Costs, Edge, Right, TextBefore, UnfoldedAutomata
 
 Hook = Callable[[str], Iterable[str] | None]
@@ -296,7 +296,7 @@ class _Automaton:
     # -- costs ---------------------------------------------------------------------------------------
 
     def least(self, state: _Whole | _Rest, costs: Costs) -> int:
-        """What it costs at most from a state on (:mod:`constrain.grammar.narrowing_costs`).
+        """What it costs at most from a state on (:mod:`constrain.grammar.lark.narrowing_costs`).
 
         Raises
         ------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from constrain.grammar.prefix_tree import prefix_tree
-from constrain.grammar.regular import Regular, byte_range, concat, repeat
+from constrain.grammar.languages.prefix_tree import prefix_tree
+from constrain.grammar.languages.regular import Regular, byte_range, concat, repeat
 
 ANY_BYTES = repeat(byte_range(0, 255))
 """Every byte string."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, MutableMapping
 from typing import TypeVar
 
-from constrain.grammar.regular import EMPTY, Regular, concat, repeat, union
+from constrain.grammar.languages.regular import EMPTY, Regular, concat, repeat, union
 
 S = TypeVar("S", bound=Hashable)
 

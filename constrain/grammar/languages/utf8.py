@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from constrain.grammar.regular import ByteSet, Literal, Regular, concat, repeat, union
+from constrain.grammar.languages.regular import ByteSet, Literal, Regular, concat, repeat, union
 from constrain.limits import spend
 
 CodePoints = tuple[tuple[int, int], ...]

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from constrain.grammar.regular import Concat, Intersect, Regular, Repeat, Union, concat, intersect, repeat, union
+from constrain.grammar.languages.regular import (
+    Concat,
+    Intersect,
+    Regular,
+    Repeat,
+    Union,
+    concat,
+    intersect,
+    repeat,
+    union,
+)
 
 # Shorter repetitions are left as they are.
 _FEW = 4

@@ -15,7 +15,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from constrain.grammar.ir import NEVER, Symbol
-from constrain.grammar.regular import ByteSet, Complement, Concat, Empty, Intersect, Literal, Regular, Repeat, Union
+from constrain.grammar.languages.regular import (
+    ByteSet,
+    Complement,
+    Concat,
+    Empty,
+    Intersect,
+    Literal,
+    Regular,
+    Repeat,
+    Union,
+)
 
 Left = frozenset[Symbol]
 """The narrowed lexemes of which a hook has left something."""

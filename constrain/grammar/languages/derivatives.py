@@ -13,8 +13,8 @@ from itertools import islice
 from operator import and_, or_
 from typing import TypeGuard
 
-from constrain.grammar import regular as r
-from constrain.grammar.quotation import Quotation
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.quotation import Quotation
 from constrain.limits import spend
 
 _EASY = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ _-.,:;!?()[]{}<>=+*/#$%&@^`|~'"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from constrain.grammar import regular as r
-from constrain.grammar.derivatives import Automaton
-from constrain.grammar.quotation import Quotation
-from constrain.grammar.utf8 import ANY_TEXT
+from constrain.grammar.languages import regular as r
+from constrain.grammar.languages.derivatives import Automaton
+from constrain.grammar.languages.quotation import Quotation
+from constrain.grammar.languages.utf8 import ANY_TEXT
 from constrain.limits import spend
 
 # Steps for a language in which that is not seen by its form.
