@@ -1,10 +1,10 @@
-"""Compile and first mask for many tools, and masks in free text with many triggers, on Llama-3's vocabulary.
+"""Compile and first mask for many tools; masks in free text with many triggers, or without some words; for Llama-3.
 
-    python -m bench.tool_compile [--tools 1 128 1000] [--style qwen3] [--triggers 1 20 200]
+    python -m bench.tool_compile [--tools 1 128 1000] [--style qwen3] [--triggers 1 20 200] [--excluded 50 1000]
 
-Each line is for tools (or triggers) that were not seen before in the process, after one that makes what all grammars
-share.  Times are medians of ``--rounds`` rounds.  Masks in free text are timed in processor time, to which other work
-on the machine adds little.
+Each line is for tools (triggers, words) that were not seen before in the process, after one that makes what all
+grammars share.  Times are medians of ``--rounds`` rounds.  Masks in free text are timed in processor time, to which
+other work on the machine adds little.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import argparse
 import itertools
 import random
 import time
-from statistics import median
+from collections.abc import Collection
+from statistics import mean, median
 from typing import Any
 
 import constrain
 from bench.figures import llama3_vocabulary
+from constrain.engine.masks.accelerators import NAMES
 
 KINDS: list[dict[str, Any]] = [
     {"type": "string", "description": "what it is"},
@@ -64,16 +66,33 @@ def tokens_of(vocabulary: constrain.Vocabulary, data: bytes) -> list[int]:
     return found
 
 
-def measure_triggers(vocabulary: constrain.Vocabulary, count: int) -> tuple[float, list[float], list[float]]:
-    """Milliseconds to read and compile; microseconds of the processor for each mask of a text, on a first and on a
-    second walk, in the order of the text."""
+def triggered(count: int) -> dict[str, Any]:
+    """The format of free text with so many triggers."""
     triggers = [f"<function=name_{number:03}>" for number in range(count)]
     content = {"type": "const_string", "value": "x"}
     tags = [{"begin": trigger, "content": content, "end": "</function>"} for trigger in triggers]
+    return {"type": "triggered_tags", "triggers": triggers, "tags": tags}
+
+
+def without(count: int) -> dict[str, Any]:
+    """The format of free text without so many words."""
+    rng = random.Random(count)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return {
+        "type": "any_text",
+        "excludes": ["".join(rng.choices(letters, k=rng.randrange(4, 10))) for _ in range(count)],
+    }
+
+
+def measure_text(
+    vocabulary: constrain.Vocabulary, form: dict[str, Any], accelerators: Collection[str] | None = None
+) -> tuple[float, list[float], list[float]]:
+    """Milliseconds to read and compile; microseconds of the processor for each mask of a text, on a first and on a
+    second walk, in the order of the text."""
     mask = constrain.allocate_token_bitmask(1, vocabulary.size)
     begin = time.perf_counter()
-    grammar = constrain.Grammar.from_structural_tag({"type": "triggered_tags", "triggers": triggers, "tags": tags})
-    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+    grammar = constrain.Grammar.from_structural_tag(form)
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary, accelerators=accelerators)
     seconds = time.perf_counter() - begin
     walks: list[list[float]] = []
     tokens = tokens_of(vocabulary, TEXT.encode())
@@ -93,6 +112,7 @@ def main() -> None:
     parser.add_argument("--tools", type=int, nargs="*", default=[1, 128, 1000])
     parser.add_argument("--style", default="qwen3")
     parser.add_argument("--triggers", type=int, nargs="*", default=[1, 20, 200])
+    parser.add_argument("--excluded", type=int, nargs="*", default=[50, 1000])
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     rng = random.Random(1)
@@ -105,14 +125,16 @@ def main() -> None:
         total = median(sum(each[:3]) for each in rounds)
         parts = f"read {read:.1f} ms, compile {compiled:.1f} ms, first mask {first:.1f} ms"
         print(f"{count:5} tools: {parts}; {total:.1f} ms, of the processor {processor:.1f} ms")
-    for count in options.triggers:
-        milliseconds, new, again = measure_triggers(vocabulary, count)
+    texts = [(f"{count:5} triggers", triggered(count), NAMES) for count in options.triggers]
+    for count in options.excluded:
+        for name, names in ((" (neighbours off)", set(NAMES) - {"neighbours"}), ("", NAMES)):
+            texts.append((f"{count:5} words excluded{name}", without(count), names))
+    for name, form, names in texts:
+        milliseconds, new, again = measure_text(vocabulary, form, names)
         slowest = ", ".join(f"{each:.0f}" for each in sorted(new[1:], reverse=True)[:5])
-        print(
-            f"{count:5} triggers: read and compile {milliseconds:.1f} ms; masks in free text: the first of all ", end=""
-        )
-        print(f"{new[0]:.0f} us, then median {median(new[1:]):.1f} us, the slowest {slowest} us; ", end="")
-        print(f"once more, median {median(again):.1f} us")
+        print(f"{name}: read and compile {milliseconds:.1f} ms; masks in free text: the first of all ", end="")
+        print(f"{new[0]:.0f} us, then median {median(new[1:]):.1f} us, mean {mean(new[1:]):.1f} us, ", end="")
+        print(f"the slowest {slowest} us; once more, median {median(again):.1f} us")
 
 
 if __name__ == "__main__":

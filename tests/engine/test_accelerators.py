@@ -45,6 +45,10 @@ WITHOUT_NOTES = r"""
 start: TEXT
 TEXT: /(?s:.)*/ & ~/(?s:.)*(note|oa)(?s:.)*/
 """
+WITHOUT_WORDS = r"""
+start: TEXT " end"
+TEXT: /(?s:.)*/ & ~/(?s:.)*(nano|anoa|oai|isno|sis|eno|oono|a name|s note|\\u006e\w|noo|saa|sno|no a|is a)(?s:.)*/
+"""
 CASES: list[tuple[Any, bytes]] = [
     (OBJECT, b'{\n    "names": 1, "no'),
     ({**OBJECT, "additionalProperties": False}, b'{"name'),
@@ -57,6 +61,8 @@ CASES: list[tuple[Any, bytes]] = [
     ({"type": "array", "items": {}, "uniqueItems": True, "minItems": 1}, b'[{"a":'),
     ({"type": "string", "not": {"pattern": "note"}}, b'"a no'),
     (WITHOUT_NOTES, b"a na no"),
+    (WITHOUT_WORDS, b"a na no so"),
+    ({"type": "string", "pattern": "^[^x]{0,40}$"}, b'"no note'),
 ]
 
 
@@ -115,6 +121,22 @@ def all_masks(names: Collection[str] | None, max_tokens: int | None = None) -> l
             compiled = constrain.CompiledGrammar(grammar.ir, vocabulary, accelerators=names)
             found += masks_along(compiled, text, max_tokens)
     return found
+
+
+def test_a_mask_made_where_nothing_follows_serves_where_something_does() -> None:
+    """Of the first grammars with a star closure one shares the closure, and the next one a mask that is made of it."""
+
+    def masks(names: Collection[str] | None) -> list[Any]:
+        vocabulary = constrain.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
+        found: list[Any] = []
+        for source in ("/[a-z ]*v/", "/[a-z ]*e/", "/[a-z ]*e/ /[^a-z ]+/"):
+            grammar = constrain.Grammar.from_lark(f"start: {source}")
+            found += masks_along(
+                constrain.CompiledGrammar(grammar.ir, vocabulary, accelerators=names), b"a na no", None
+            )
+        return found
+
+    assert all((one == other).all() for one, other in zip(masks(None), masks(()), strict=True))
 
 
 def same(masks: list[Any], others: list[Any]) -> bool:

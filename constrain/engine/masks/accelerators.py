@@ -35,9 +35,11 @@ from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import (
     END_MASK_LINKS,
     F_ALONG_WORDS,
+    F_BESIDE,
     F_BOUNDED,
     F_LEXER_MASK,
     F_MASK_BY_CORE,
+    F_NEIGHBOUR,
     F_OFFER,
     F_RELATIVE,
     F_SELF_LOOP,
@@ -78,13 +80,18 @@ ACCELERATORS = (
     ),
     Accelerator(
         "relative_masks",
-        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS),
+        (F_RELATIVE, F_BOUNDED, F_ALONG_WORDS, F_BESIDE),
         "the mask of a state that another one agrees with but for few trie nodes",
     ),
     Accelerator(
         "star_closures",
         (F_STAR_CLOSURE,),
         "the mask of a state that repeats a character, by the tokens made of such characters",
+    ),
+    Accelerator(
+        "neighbours",
+        (F_NEIGHBOUR,),
+        "the mask of a state with which another one, whose mask is known, is soon the same",
     ),
     Accelerator(
         "self_loops",

@@ -59,6 +59,16 @@ def is_followed(ctx, lexeme):
 
 
 @njit_inner(types.boolean(CTX, int64))
+def all_are_followed(ctx, lexer_state):
+    """Whether anything may follow each of the lexemes of a lexer state."""
+    first = t.lexer_states(ctx)[lexer_state].offset
+    for i in range(first, first + 2 * t.lexer_states(ctx)[lexer_state].count, 2):
+        if not is_followed(ctx, t.lexer_members(ctx)[i]):
+            return False
+    return True
+
+
+@njit_inner(types.boolean(CTX, int64))
 def any_is_followed(ctx, accept):
     """Whether anything may follow a lexeme of an accept set."""
     first = t.accept_sets(ctx)[accept].offset

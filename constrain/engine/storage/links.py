@@ -109,10 +109,12 @@ _FAST = "masks.fast"
 F_SHARED_MASK = _accelerator(f"{_FAST}.shared_masks.import_mask", "lexer state", "0 or more")
 F_RELATIVE = _accelerator(f"{_FAST}.relative_masks.relative_mask", "lexer state", "0 or more")
 F_STAR_CLOSURE = _accelerator(f"{_FAST}.star_closures.closure_mask", "lexer state", "0 or more")
+F_NEIGHBOUR = _accelerator(f"{_FAST}.neighbours.neighbour_mask", "lexer state", "0 or more")
 F_BOUNDED = _accelerator(f"{_FAST}.relative_masks.bounded_mask", "lexer state", "0 or more")
 F_ALONG_WORDS = _accelerator(
     f"{_FAST}.relative_masks.mask_along_words", "lexer state, (closure << 32 | base)", "0 or more"
 )
+F_BESIDE = _accelerator(f"{_FAST}.relative_masks.mask_beside", "lexer state, base", "0 or more")
 F_OFFER = _accelerator(
     f"{_FAST}.shared_masks.offer", "lexer state, 1 if it replaces what was noted before", "0 or more"
 )
@@ -120,7 +122,7 @@ F_SELF_LOOP = _accelerator(
     f"{_FAST}.self_loops._take_subtree", "(lexer state << 32 | large subtree), tokens found", "tokens found"
 )
 F_MASK_BY_CORE = _accelerator(f"{_FAST}.core_masks.mask_by_core", "state, 0 or what walks for it cost", "0")
-FIRST_MASK_LINK, END_MASK_LINKS = F_SHARED_MASK, F_STAR_CLOSURE + 1
+FIRST_MASK_LINK, END_MASK_LINKS = F_SHARED_MASK, F_NEIGHBOUR + 1
 FIRST_ACCELERATOR, END_ACCELERATORS = F_SHARED_MASK, F_MASK_BY_CORE + 1
 
 addresses: Int64Array = np.zeros(HEADER - FIRST_LINK, np.int64)

@@ -5,7 +5,8 @@ The other, the *base*, has its mask already or serves many states.  Bases are
 * the relaxation of a state (relaxations.py), which lacks bounds on words, lines, characters or the blanks of an indent:
   the two agree up to so many bytes, so only the paths to longer tokens are followed;
 * "any key" for "any key but these": the two differ along few words, and only outside the star closure of a character
-  (closures.py).
+  (closures.py);
+* another state of a free text, which is within other words of those that it is looked for (neighbours.py).
 
 A bound that is longer than all tokens makes no difference: the mask is that of the relaxation, the state's *twin*.
 
@@ -34,6 +35,7 @@ from constrain.engine.masks.lexer_masks import (
     walk,
     with_same_bytes,
 )
+from constrain.engine.parser.followed import any_is_followed, find_followed
 from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, push_pair, room, set_used, take, used
@@ -52,6 +54,9 @@ themselves; its boundary there is."""
 _LEAST_BYTES = 128
 # Bounds of fewer characters leave too little in common.
 _LEAST_CHARACTERS = 10
+# A walk over so many nodes beside another state is a twentieth of a walk over all of a large vocabulary.
+_MOST_BESIDE = 16384
+_ALL = 1 << 40
 
 
 @njit_inner(types.void(CTX))
@@ -75,13 +80,14 @@ def _find_heights(ctx):
     heights[count] = 1
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64))
-def _differences(ctx, lexer_state, base, closure, agreed):
+@njit_inner(int64(CTX, int64, int64, int64, int64, int64))
+def _differences(ctx, lexer_state, base, closure, agreed, most):
     """Push on WORK_STACK the trie nodes at which two states differ, upwards: (node, GONE, OTHER or OWN).
 
     The first state's tokens below OTHER are left in FOUND_TOKENS, its boundaries below OTHER and at OWN at the end of
     BOUNDARIES.  With a ``closure``, not 0, the walk is over its border alone: inside, the states do not differ.  Else
-    no text of ``agreed`` bytes tells them apart.  Returns the number of tokens, FAIL or LIMIT.
+    no text of ``agreed`` bytes tells them apart.  Returns the number of tokens; NOT_MINE if about ``most`` nodes do not
+    suffice; FAIL or LIMIT.
 
     As long as it is since it is one loop, whose variables a call for each node would have to pass.
     """
@@ -96,11 +102,14 @@ def _differences(ctx, lexer_state, base, closure, agreed):
         return beside
     kept = t.work_stack(ctx)
     stack[0], kept[beside] = lexer_state, base
-    n, i, end = int64(0), int64(0), int64(len(nodes))
+    n, i, end, visits = int64(0), int64(0), int64(len(nodes)), int64(0)
     if closure:
         i = masks[closure].boundaries
         end = i + masks[closure].boundary_count
     while i < end:
+        visits += 1
+        if visits > most:
+            return int64(NOT_MINE)
         node, place = nodes[i] if not closure else int64(0), i
         if closure:
             pairs = i32(ctx, t.SHARED_BOUNDARIES) if shared else i32(ctx, t.BOUNDARIES)
@@ -135,7 +144,9 @@ def _differences(ctx, lexer_state, base, closure, agreed):
                 if boundary < 0:
                     return boundary
                 t.boundaries(ctx)[boundary] = place, accept
-            if what == OTHER:
+            if what < 0:
+                visits += sizes[place]
+            if what == OTHER and visits <= most:
                 n = walk(ctx, place, place + sizes[place], n)
                 if n < 0:
                     return n
@@ -216,7 +227,7 @@ def border_tokens(ctx, lexer_state, closure):
     Returns how many tokens there are, FAIL or LIMIT.
     """
     bottom = used(ctx, t.WORK_STACK)
-    n = _differences(ctx, lexer_state, int64(0), closure, int64(0))
+    n = _differences(ctx, lexer_state, int64(0), closure, int64(0), int64(_ALL))
     set_used(ctx, t.WORK_STACK, bottom)
     return n
 
@@ -238,7 +249,7 @@ def _bisect(ctx, first, end, node):
 def _keep_boundaries(ctx, base, first, end):
     """Append to BOUNDARIES those of a base at which there is none of the differences at ``WORK_STACK[first:end]``.
 
-    Returns 0 or FAIL.
+    Those that nothing follows are left out.  Returns 0 or FAIL.
     """
     sizes = t.subtree_sizes(ctx)
     differences = t.work_stack(ctx)
@@ -249,8 +260,14 @@ def _keep_boundaries(ctx, base, first, end):
     out = used(ctx, t.BOUNDARIES)
     # Between these nodes there is no difference.  Boundaries come in any order if they were found by their last bytes.
     low, high, k = int64(0), int64(0), first
+    left_out = int64(-1)
     for i in range(begin, begin + count):
         boundary, accept = pairs[i].node, pairs[i].accept
+        if accept == left_out:
+            continue
+        if not any_is_followed(ctx, accept):
+            left_out = accept
+            continue
         top = boundary if boundary >= 0 else ~boundary
         stop = top + (sizes[top] if boundary < 0 else int64(1))
         if top < low or stop > high:
@@ -363,9 +380,9 @@ def _change_tokens(ctx, lexer_state, base, first, n):
     record.token_count = used(ctx, t.TOKEN_LISTS) - record.tokens
 
 
-@njit_inner(int64(CTX, int64, int64, int64, int64))
-def _change_base(ctx, lexer_state, base, closure, agreed):
-    """Make the mask of a state by that of a base; returns 0, FAIL or LIMIT.
+@njit_inner(int64(CTX, int64, int64, int64, int64, int64))
+def _change_base(ctx, lexer_state, base, closure, agreed, most):
+    """Make the mask of a state by that of a base; returns 0, NOT_MINE if ``most`` nodes do not suffice, FAIL or LIMIT.
 
     With a ``closure``, not 0, the two differ nowhere inside it.  Without one, no text of ``agreed`` bytes tells them
     apart.
@@ -378,20 +395,20 @@ def _change_base(ctx, lexer_state, base, closure, agreed):
     if not room(ctx, t.DENSE_MASKS, ctx[N_WORDS]) or not room(ctx, t.TOKEN_LISTS, listed + ctx[N_WORDS]):
         return int64(FAIL)
     first, first_boundary = used(ctx, t.WORK_STACK), used(ctx, t.BOUNDARIES)
-    left = _blanks_left(ctx, lexer_state, base) if closure == 0 else int64(-1)
+    left = _blanks_left(ctx, lexer_state, base) if agreed > 0 else int64(-1)
     if left >= 0:
         head = t.expressions(ctx)[t.lexer_members(ctx)[t.lexer_states(ctx)[lexer_state].offset + 1]].first
         n = _longer_runs(ctx, t.expressions(ctx)[t.expressions(ctx)[head].first].first, left, base)
     else:
         if not closure:
             _find_heights(ctx)
-        n = _differences(ctx, lexer_state, base, closure, agreed)
+        n = _differences(ctx, lexer_state, base, closure, agreed, most)
     if n < 0:
         set_used(ctx, t.WORK_STACK, first)
         set_used(ctx, t.BOUNDARIES, first_boundary)
         return n
     end = used(ctx, t.WORK_STACK)
-    if end > first and _keep_boundaries(ctx, base, first, end) < 0:
+    if end > first and (find_followed(ctx) < 0 or _keep_boundaries(ctx, base, first, end) < 0):
         set_used(ctx, t.BOUNDARIES, first_boundary)
         return int64(FAIL)
     # Nothing can fail any more.
@@ -424,7 +441,7 @@ def relative_mask(ctx, lexer_state, _unused):
     base = relaxed_state(ctx, lexer_state, int64(WORDS if width >= _LEAST_BYTES else BLANKS))
     if base < 0 or base == lexer_state:
         return int64(NOT_MINE) if base >= 0 else base
-    return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES])
+    return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES], int64(_ALL))
 
 
 @njit_inner(RESULT2)
@@ -433,7 +450,7 @@ def bounded_mask(ctx, lexer_state, _unused):
     base = relaxed_state(ctx, lexer_state, int64(_LEAST_CHARACTERS))
     if base < 0 or base == lexer_state or ctx[AGREED_BYTES] == 0:
         return int64(NOT_MINE) if base >= 0 else base
-    return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES])
+    return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES], int64(_ALL))
 
 
 @njit_inner(RESULT2)
@@ -451,10 +468,17 @@ def mask_along_words(ctx, lexer_state, closure_and_base):
     if used(ctx, t.BOUNDARIES) != first_boundary:
         set_used(ctx, t.BOUNDARIES, first_boundary)
         return int64(NOT_MINE)
-    return _change_base(ctx, lexer_state, base, closure, int64(0))
+    return _change_base(ctx, lexer_state, base, closure, int64(0), int64(_ALL))
+
+
+@njit_inner(RESULT2)
+def mask_beside(ctx, lexer_state, base):
+    """Make the mask of a state by that of any other; 0, NOT_MINE if they differ at many nodes, FAIL or LIMIT."""
+    return _change_base(ctx, lexer_state, base, int64(0), int64(0), int64(_MOST_BESIDE))
 
 
 far_entry(links.F_RELATIVE, relative_mask)
 far_entry(links.F_BOUNDED, bounded_mask)
 far_entry(links.F_ALONG_WORDS, mask_along_words)
+far_entry(links.F_BESIDE, mask_beside)
 far_entry(links.F_BORDER, border_tokens)

@@ -35,7 +35,7 @@ from constrain.engine.masks.lexer_masks import (
     keep_lexer_mask,
     list_found,
 )
-from constrain.engine.parser.followed import find_followed
+from constrain.engine.parser.followed import all_are_followed, find_followed
 from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
@@ -123,8 +123,9 @@ def closure_mask(ctx, lexer_state, _unused):
     else:
         first = list_found(ctx, n)
     keep_lexer_mask(ctx, lexer_state, dense, first, first_boundary)
-    # One at a time: the closure itself serves more grammars.
-    if high == UNBOUNDED:
+    # One at a time: the closure itself serves more grammars.  Where nothing follows, boundaries have been left out; in
+    # another grammar something may follow.
+    if high == UNBOUNDED and all_are_followed(ctx, lexer_state):
         far_call(ctx, links.F_OFFER, lexer_state, 0)
     return int64(1)
 
