@@ -108,6 +108,19 @@ def test_all_short_texts_of_random_grammars(seed: int) -> None:
             ["#if;", "#ifdef x;#IF!if;", "#e-;"],
             ["#ifx;", "#if_;", "#eé;", "#;"],
         ),
+        # Numbers as GraphQL has them: neither a letter nor a dot follows, and each is a beginning of the other one.
+        (
+            "start: (INT | FLOAT | NAME)+\nINT: /(0|[1-9][0-9]*)(?![.eE0-9_A-Za-z])/\n"
+            "FLOAT: /(0|[1-9][0-9]*)(\\.[0-9]+)?(e[0-9]+)?(?![0-9_A-Za-z.])/\nNAME: /[a-z]+/\n%ignore / +/\n",
+            ["12", "1.5 e", "0 7e3", "1.5e2 12", "0"],
+            ["12.", "1.5.2", "1a", "01", "1.5e", "12 3x"],
+        ),
+        # "==" is read where "=" must not be, and ">>=" before the ">>" that it begins with.
+        (
+            'start: NAME (">>" NAME)* (ASSIGN | "==") NAME\nASSIGN: /=(?!=)|>>=/\nNAME: /[a-z]+/\n',
+            ["a=b", "a==b", "a>>=b", "a>>b>>c==d"],
+            ["a===b", "a>>==b", "a= =b", "a=>>b"],
+        ),
         # A lazy quantifier stops first.
         ('start: S "x"\nS: /".*?"/\n', ['"a"x', '""x'], ['"a"b"x']),
     ],
