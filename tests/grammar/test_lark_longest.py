@@ -239,6 +239,7 @@ def test_ready_grammars_can_be_read_by_the_longest_match(name: str) -> None:
         ("start: A\nA: /a*/", "zero-width"),
         ('start: x "a"\nx: "a" | "a" x', "does not reduce"),
         ('start: "x" | start_\nstart_: "y" start_', "never ends"),
+        ('start: loop\nloop: "y" loop', "the rule loop has an alternative that no text can have"),
         ('start: "x"i A\nA: /\\p{L}/', "the flag i beside"),
         ("start: A\nA: /\\p{L}[a[:alpha:]]/", r"\[: in a set"),
         ("start: A\nA: /\\p{L}{e}/", "a brace that is no repetition"),

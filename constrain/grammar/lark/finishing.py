@@ -206,7 +206,8 @@ class Finishing:
         self._reduced: dict[tuple[str, Any, str], set[tuple[Any, Any]]] = {}
         self._made: set[tuple[Any, str]] = set()
         for rule in sorted(self._rules, key=str):
-            if any(self._cost_of(symbol) >= _NEVER for symbol in rule.expansion):
+            is_own = not rule.origin.name.startswith("$root_")
+            if is_own and any(self._cost_of(symbol) >= _NEVER for symbol in rule.expansion):
                 return f"the rule {rule.origin.name} has an alternative that no text can have: it never ends", "", None
         for state, row in self._states.items():
             for name, (action, _) in row.items():
