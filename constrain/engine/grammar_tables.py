@@ -26,7 +26,7 @@ from constrain.engine.masks import accelerators as fast
 from constrain.engine.masks import state_masks  # noqa: F401 (through pointers, which tables get as they are made)
 from constrain.engine.parser import configurations as states
 from constrain.engine.parser.compaction import compact
-from constrain.engine.parser.configurations import ENDED, LOST
+from constrain.engine.parser.configurations import ENDED, LOST, NO_MASK
 from constrain.engine.parser.rules_on_demand import UnfoldedRules
 from constrain.engine.parser.transplant import Transplant
 from constrain.engine.reentry import call_out
@@ -272,7 +272,9 @@ class GrammarTables:
         ):
             used = {each: tables.used(each) for each in t.BY_SET_OR_STATE}
             before = tables.bytes_used(t.BY_SET_OR_STATE)
-            self._collect(STEPS_KEPT)
+            self._collect(STEPS_KEPT, keeps_masks=self.ir.parse_table is not None)
+            if self.ir.parse_table is not None and 2 * tables.bytes_used(t.BY_SET_OR_STATE) > before:
+                self._collect(STEPS_KEPT)
             tables.want(slot, extra)
             after = tables.bytes_used(t.BY_SET_OR_STATE)
             collected = _SOME
@@ -317,12 +319,18 @@ class GrammarTables:
             if before != self._limit_bytes:
                 self._collect_above = max(before, 2 * self._tables.bytes_used(t.BY_SET_OR_STATE))
 
-    def _collect(self, steps: int) -> None:
-        """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers."""
+    def _collect(self, steps: int, *, keeps_masks: bool = False) -> None:
+        """Forget what no cursor is at, or has been at in its last ``steps`` steps; all others get new numbers.
+
+        ``keeps_masks``: states whose masks are known stay too.  The stacks of an LALR parser come back, while most
+        stacks were made for tokens that a mask has looked at and no text has taken.
+        """
         cursors = [cursor for cursor in self.cursors if cursor._state != LOST]
         links = LinksKept(cursors, self.generation, steps)
         live = np.zeros(self._tables.used(t.STATE_HASHES), np.uint8)
         live[self.start_state] = 1
+        if keeps_masks:
+            live[self._tables.array(t.STATE_MASKS)["dense"][: len(live)] != NO_MASK] = 1
         live[[cursor._state for cursor in cursors if cursor._state > 0]] = 1
         live[links.states()] = 1
         numbers = np.empty(len(live), np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 import threading
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import constrain
 from constrain.engine import grammar_tables as tables_module
 from constrain.engine import history
+from constrain.engine.parser import configurations
 from constrain.engine.storage import schemas
 from constrain.grammar.ir import GrammarBuilder, GrammarIR
 from constrain.grammar.languages.regular import byte_range, literal, repeat
@@ -344,3 +346,41 @@ def test_what_is_all_needed_is_seldom_collected() -> None:
     for _ in range(2_600):
         assert recognizer.try_push_byte(ord("a"))
     assert 0 < compiled.generation < 12
+
+
+def test_masks_of_stacks_are_kept() -> None:
+    # The stacks of an LALR parser come back, and their masks are what takes time.  A mask looks at many stacks that no
+    # text takes: those behind the tokens of brackets here.
+    brackets = ["".join(each) for n in range(2, 7) for each in itertools.product("[({", repeat=n)]
+    tokens = [bytes((byte,)) for byte in range(128)] + [each.encode() for each in brackets] + [b"</s>"]
+    vocabulary = constrain.Vocabulary(tokens, eos_ids=[len(tokens) - 1])
+    grammar = constrain.Grammar.from_lark(
+        """
+        start: (value ";")*
+        value: /[0-9]+/ | "[" items "]" | "(" items ")" | "{" items "}"
+        items: value ("," value)*
+        """,
+        lexing="longest",
+    )
+    compiled = constrain.CompiledGrammar(grammar.ir, vocabulary)
+    compiled._collect_above = 1 << 21
+    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
+    pairs = [b"[]", b"()", b"{}"]
+    text = b"".join(
+        b"".join(pair[:1] for pair in inside) + b"1,2" + b"".join(pair[1:] for pair in inside[::-1]) + b";"
+        for inside in itertools.product(pairs, repeat=4)
+    )
+    unknown = []
+    for _ in range(2):
+        generation, count = compiled.generation, 0
+        matcher = constrain.Matcher(compiled)
+        for byte in text:
+            known = compiled._tables.array(schemas.STATE_MASKS)["dense"][matcher._state]
+            count += int(known == configurations.NO_MASK)
+            matcher.fill_next_token_bitmask(mask)
+            assert matcher.accept_token(byte)
+        unknown.append((count, compiled.generation - generation))
+    made, forgotten = unknown[0]
+    assert made > 300
+    assert forgotten > 1
+    assert unknown[1] == (0, 0)

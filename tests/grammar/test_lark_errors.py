@@ -82,6 +82,24 @@ ERRORS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("grammar", "place", "hint"),
+    [
+        ("start: 'a'", 'line 1, column 8: unexpected "\'", expected ', "; strings are written in double quotes"),
+        (
+            'start ::= "a"',
+            "line 1, column 8: unexpected ':', expected ",
+            "; a rule is written with one colon here",
+        ),
+    ],
+)
+def test_what_other_notations_have_is_named(grammar: str, place: str, hint: str) -> None:
+    with pytest.raises(GrammarError) as error:
+        from_lark(grammar)
+    assert str(error.value).startswith(place)
+    assert hint in str(error.value)
+
+
 @pytest.mark.parametrize("grammar", ERRORS)
 def test_error(grammar: str) -> None:
     with pytest.raises(GrammarError) as caught:

@@ -34,6 +34,7 @@ from typing import Any
 
 from constrain.grammar.lark.indenting import Indenting
 from constrain.grammar.lark.lexing import Lexing
+from constrain.grammar.lark.shifts import Shifts
 from constrain.limits import spend
 
 END = "$END"
@@ -58,6 +59,8 @@ class Finishing:
     lexing : Lexing
     numbers : dict
         The numbers of the states.
+    shifts : Shifts
+        Of these states.
     indenting : Indenting, optional
         What stands between the lexer and the parser.
     """
@@ -68,6 +71,7 @@ class Finishing:
         start: Any,
         lexing: Lexing,
         numbers: dict[Any, int],
+        shifts: Shifts,
         indenting: Indenting | None = None,
     ) -> None:
         self._indenting = indenting
@@ -83,11 +87,8 @@ class Finishing:
         # Nonterminals whose cheapest text is empty.
         self._empty: set[str] = set()
         self._is_lexical = self._has_alphabet = False
-        # By state and terminal: the states from which it is shifted in the end, and whether it is for any stack.
-        self._shifted: dict[tuple[Any, str], tuple[set[Any], bool]] = {}
+        self._shifts = shifts
         self._read_in: dict[tuple[str, Any], frozenset[frozenset[str]]] = {}
-        self._origins: dict[tuple[Any, Any, int], set[Any]] = {}
-        self._find_origins()
 
     # -- costs -----------------------------------------------------------------------------------
 
@@ -157,18 +158,6 @@ class Finishing:
                 offer(inner, total)
         return item_of
 
-    def _find_origins(self) -> None:
-        """For each item in a state: the states in which its rule can have begun."""
-        for origin in self._states:
-            for item in origin:
-                if item.index == 0:
-                    state = origin
-                    for index, symbol in enumerate(item.rule.expansion):
-                        spend()
-                        self._origins.setdefault((state, item.rule, index), set()).add(origin)
-                        state = self._states[state][symbol.name][1]
-                    self._origins.setdefault((state, item.rule, len(item.rule.expansion)), set()).add(origin)
-
     # -- the proof -------------------------------------------------------------------------------
 
     def obstacle(self) -> str:
@@ -217,7 +206,8 @@ class Finishing:
         self._reduced: dict[tuple[str, Any, str], set[tuple[Any, Any]]] = {}
         self._made: set[tuple[Any, str]] = set()
         for rule in sorted(self._rules, key=str):
-            if any(self._cost_of(symbol) >= _NEVER for symbol in rule.expansion):
+            is_own = not rule.origin.name.startswith("$root_")
+            if is_own and any(self._cost_of(symbol) >= _NEVER for symbol in rule.expansion):
                 return f"the rule {rule.origin.name} has an alternative that no text can have: it never ends", "", None
         for state, row in self._states.items():
             for name, (action, _) in row.items():
@@ -256,7 +246,7 @@ class Finishing:
             self._add(node, {END})
             return
         after = self._states[state][name][1]
-        origins = self._origins[state, rule, item.index]
+        origins = self._shifts.origins(state, rule, item.index)
         behind = [("stack", origin, rule.origin.name) for origin in origins]
         last = self._make(node, after, rule.expansion[item.index + 1 :], behind)
         for source in behind:
@@ -442,32 +432,9 @@ class Finishing:
             self._read_in[name, source] = frozenset(
                 self._lexing.contexts[self._numbers[state]]
                 for state, row in self._states.items()
-                if name in row and source in self._shifts(state, name)[0]
+                if name in row and source in self._shifts.of(state, name)[0]
             )
         return self._read_in[name, source]
-
-    def _shifts(self, state: Any, name: str) -> tuple[set[Any], bool]:
-        """The states from which a terminal is shifted that is read in a state, and whether it is for any stack."""
-        key = state, name
-        if key not in self._shifted:
-            sources: set[Any] = set()
-            is_certain = True
-            seen, todo = {state}, [state]
-            while todo:
-                spend()
-                here = todo.pop()
-                action, rule = self._states[here].get(name, (None, None))
-                if str(action) == "Shift":
-                    sources.add(here)
-                elif action is None:
-                    is_certain = False
-                else:
-                    origins = self._origins[here, rule, len(rule.expansion)]
-                    new = {self._states[origin][rule.origin.name][1] for origin in origins} - seen
-                    seen |= new
-                    todo += new
-            self._shifted[key] = sources, is_certain
-        return self._shifted[key]
 
     def _has_detour(self, event: _Event, sources: set[Any], wrong: Set[_Event]) -> bool:
         """Whether something else can be written in place of what has to follow, from where the text is finished.
@@ -478,7 +445,7 @@ class Finishing:
         state = self._by_number[after]
         for name in sorted(self._lexing.automata):
             spend()
-            shifted_in, is_certain = self._shifts(state, name)
+            shifted_in, is_certain = self._shifts.of(state, name)
             if self._indenting is None and is_certain and self._can_follow(before, after, name, sources):
                 behind = [
                     (name, self._numbers[self._states[source][name][1]], token)
@@ -492,8 +459,8 @@ class Finishing:
     def _unread(self, before: str, after: int, token: str) -> str:
         if self._lexing.can_follow(None, after, token):
             reason = (
-                f"the lexer may read on where {token} has to follow {before}, and nothing that is ignored "
-                "keeps them apart"
+                f"the lexer may read on, in {self._lexing.reads_on_as(before, after, token)}, where {token} has to "
+                f"follow {before}, and nothing that is ignored keeps them apart"
             )
         else:
             reason = f"behind {before} the lexer never reads {token}, since another terminal comes first"

@@ -57,6 +57,9 @@ _AT_START = -1
 class _NotFollowed(Exception):
     """The regex has something that threads cannot follow; the argument names it."""
 
+    def __init__(self, what: str, instead: str = "") -> None:
+        super().__init__(f"{what} cannot be followed exactly by a lexer{instead and f'; {instead}'}")
+
 
 class FirstMatch(NamedTuple):
     """What ``re.match`` matches of a pattern.
@@ -92,7 +95,7 @@ def first_match(pattern: str, by_package: bool = False) -> FirstMatch:
         tree, points_of = _parsed(pattern, by_package)
         code, points = _compile(tree, points_of)
     except _NotFollowed as reason:
-        raise GrammarError(f"{reason} cannot be followed exactly by a lexer") from None
+        raise GrammarError(str(reason)) from None
     classes = classes_of(points)
     members = [
         frozenset(i for i, each in enumerate(classes) if holds(points[p], each[0][0])) for p in range(len(points))
@@ -226,6 +229,8 @@ def _compile(tree: Any, points_of: _PointsOf) -> tuple[list[tuple[Any, ...]], li
                 emit(_NOT_AHEAD, word)
             elif name == "ASSERT" and (follows := _character_or_end(argument, flags, points_of)) is not None:
                 emit(_NOT_AHEAD, (number(negate(follows)),))
+            elif name == "ASSERT" and argument[0] > 0 and _is_one_character(argument[1]):
+                raise _NotFollowed("look-ahead", "write (?![^x]) for (?=x), which holds at the end of the text too")
             elif name in ("ASSERT", "ASSERT_NOT"):
                 raise _NotFollowed(f"look-{'ahead' if argument[0] > 0 else 'behind of several characters'}")
             elif name == "AT" and str(argument) == "AT_BOUNDARY":
@@ -573,7 +578,7 @@ def automata(patterns: dict[str, str], by_package: bool = False) -> dict[str, Au
         try:
             compiled[name] = _compile(*_parsed(pattern, by_package))
         except _NotFollowed as reason:
-            raise GrammarError(f'"{name}": {reason} cannot be followed exactly by a lexer') from None
+            raise GrammarError(f'"{name}": {reason}') from None
     sets = list(dict.fromkeys(points for _, some in compiled.values() for points in some))
     classes = classes_of(sets)
     members = {points: frozenset(i for i, each in enumerate(classes) if holds(points, each[0][0])) for points in sets}
@@ -624,15 +629,13 @@ class _Machine:
             elif kind == _NOT_AHEAD:
                 todo.append((place + 1, pending | {(code[place][1], 0)}))
             else:
-                if any(at + 1 < len(word) for word, at in pending):
-                    raise GrammarError("look-ahead over several characters behind its end cannot be followed exactly")
                 found.append((_DONE, pending))
                 if cut and not pending:
                     break
         return _List(tuple(found))
 
     def _guard_of(self, pending: _Pending) -> frozenset[int]:
-        return frozenset().union(*(self._members[word[-1]] for word, _ in pending))
+        return frozenset().union(*(self._members[word[at]] for word, at in pending))
 
     def guard(self, state: _List) -> frozenset[int]:
         """The classes that must not follow if a text ends in a state: those that none of its matches allows."""
@@ -653,11 +656,31 @@ class _Machine:
 
     def start(self) -> _List:
         """The first state of the automaton."""
-        return self._close([(0, _NOTHING)], _AT_START, True)
+        return self._checked(self._close([(0, _NOTHING)], _AT_START, True))
 
     def step(self, state: _List, symbol: int) -> _List:
         """The state behind a character."""
-        return self._step(state, symbol, True)
+        return self._checked(self._step(state, symbol, True))
+
+    def _checked(self, state: _List) -> _List:
+        """A state of whose matches it is known by the next character whether they count.
+
+        Behind a match, the first character of a word that must not follow can be refused at once if a thread that is
+        preferred matches it, too, and what must not follow then is the rest of the word.  ``--(?!\\[\\[).*`` matches
+        ``--``; if a ``[`` comes next, either ``--[`` is the match, or another ``[`` follows, and there is none.
+        """
+        for number, (place, pending) in enumerate(state.threads):
+            for word, at in pending if place == _DONE else ():
+                if at + 1 == len(word):
+                    continue
+                for symbol in self._members[word[at]]:
+                    rest = {(each, come + 1) for each, come in pending if symbol in self._members[each[come]]}
+                    after = self._step(_List(state.threads[:number]), symbol, True).threads
+                    if not any(place == _DONE and behind <= rest for place, behind in after):
+                        raise GrammarError(
+                            "look-ahead over several characters behind its end cannot be followed exactly"
+                        )
+        return state
 
     def symbols(self, state: _List) -> set[int]:
         """The classes with which a state may go on."""

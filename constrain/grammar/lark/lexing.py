@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,11 @@ from constrain.grammar.lark.first_match import Automaton
 from constrain.limits import spend
 
 _WITNESSES = 12
+
+_End = tuple[str, Any, frozenset[int]]
+"""A lexeme, its state behind a text of another terminal with which it goes on, and what must not follow that text."""
+
+_Ends = frozenset[_End]
 
 
 @dataclass
@@ -31,8 +36,8 @@ class Lexing:
     inside : dict of str to list of TerminalDef
         By regex: the strings that it matches as a whole.
     ignored : set of str
-    behind : dict of str to set of str
-        By terminal: those that the parser may take behind it.
+    behind : callable
+        The states of the parser behind a terminal that is read in a state.
     newline : str
         The terminal of line ends that an indenter sees; empty without one.
     re_module : module
@@ -44,7 +49,7 @@ class Lexing:
     contexts: list[frozenset[str]]
     inside: dict[str, list[TerminalDef]]
     ignored: set[str]
-    behind: dict[str, set[str]]
+    behind: Callable[[int, str], set[int]]
     newline: str = ""
     re_module: Any = re
     _hidden: set[str] | None = None
@@ -53,6 +58,9 @@ class Lexing:
     _continued: dict[tuple[str, str], set[int]] = field(default_factory=dict)
     _carried: dict[str, set[int]] | None = None
     _begun_earlier: set[tuple[str, str, Any]] | None = None
+    _begun_in: dict[frozenset[str], list[tuple[str, _Ends]]] = field(default_factory=dict)
+    _beside: dict[tuple[str, str], _Ends] = field(default_factory=dict)
+    _within: dict[tuple[str, str, Any, frozenset[int]], _Ends] = field(default_factory=dict)
     _lengths: dict[str, int] = field(default_factory=dict)
     _written: dict[tuple[frozenset[str], str], list[str]] = field(default_factory=dict)
     _read: dict[tuple[frozenset[str], str], tuple[str, str] | None] = field(default_factory=dict)
@@ -152,43 +160,106 @@ class Lexing:
             found.setdefault(name, set()).update(self.automata[longer].ending(state, self._alphabet))
         return found
 
+    def reads_on_as(self, before: str, state: int, name: str) -> str:
+        """The terminal that keeps another one from following a text, though something may be ignored between them."""
+        firsts = self._firsts_of_texts(state, name)
+        for ignored in sorted(self.ignored & self.contexts[state]):
+            between = self._firsts_of_texts(state, ignored)
+            if between - self.goes_on(before):
+                return self._goes_on_with(ignored, firsts)
+            firsts |= between
+        return self._goes_on_with(before, firsts)
+
+    def _goes_on_with(self, name: str, symbols: set[int]) -> str:
+        """A terminal with which the lexer may read on behind a text of another one, by a character of some classes."""
+        for before, longer, state in sorted(self._begun_earlier or (), key=lambda found: found[:2]):
+            if before == name and symbols & self.automata[longer].ending(state, self._alphabet):
+                return longer
+        others = sorted(self._together(name, self._contexts_of.get(name, ())))
+        return next((other for other in others if symbols & self._goes_on_as(name, other)), name)
+
     def _find_begun_earlier(self) -> set[tuple[str, str, Any]]:
         """Terminals, and longer lexemes with their states behind a text of the terminal within them."""
         found: set[tuple[str, str, Any]] = set()
-        begun: dict[str, set[tuple[str, Any, frozenset[int]]]] = {}
-        for first, automaton in self.automata.items():
-            for longer in self._together(first, self._contexts_of.get(first, ())):
-                beside = automaton.beside(self.automata[longer], until_match=self._is_first(longer, first))
-                ends = {(first, there, automaton.guard(here)) for here, there in beside if here.matches}
-                begun.setdefault(longer, set()).update(ends)
-        for longer, ends in begun.items():
-            automaton = self.automata[longer]
-            # A terminal that is read within the longer lexeme, the states of both, and what must not come next.
-            todo: list[tuple[str, Any, Any, frozenset[int]]] = []
-            seen: set[tuple[str, Any, Any, frozenset[int]]] = set()
-            while ends or todo:
-                while ends:
-                    before, state, guard = ends.pop()
-                    names = self.behind.get(before, set()) | self.ignored
-                    new = {(name, self.automata[name].start, state, guard) for name in names} - seen
-                    seen |= new
-                    todo += new
-                if todo:
-                    name, here, there, guard = todo.pop()
-                    spend()
-                    own, others = self.automata[name].steps(here), automaton.steps(there)
-                    for symbol in (own.keys() & others.keys()) - guard:
-                        after, state = own[symbol], others[symbol]
-                        place = name, after, state, frozenset[int]()
-                        # Where the longer lexeme ends, it is what the lexer reads.
-                        if place in seen or (state.matches and not automaton.guard(state)):
-                            continue
-                        seen.add(place)
-                        todo.append(place)
-                        if after.matches:
-                            found.add((name, longer, state))
-                            ends.add((name, state, self.automata[name].guard(after)))
+        # States of the parser, and where a longer lexeme is behind what has been read within it.
+        todo: list[tuple[int, _End]] = []
+        seen: dict[int, set[_End]] = {}
+        behind: dict[tuple[int, str], Iterable[int]] = {}
+        # By what the lexer looks for, and where a longer lexeme is: what it reads there, and where the lexeme is then.
+        within: dict[tuple[frozenset[str], _End], list[tuple[str, _Ends]]] = {}
+
+        def read(state: int, name: str, ends: _Ends) -> None:
+            if (state, name) not in behind:
+                behind[state, name] = [state] if name in self.ignored else self.behind(state, name)
+            for after in behind[state, name]:
+                known = seen.setdefault(after, set())
+                new = ends - known
+                known |= new
+                todo.extend((after, end) for end in new)
+
+        for state, context in enumerate(self.contexts):
+            for first, ends in self._begun(context):
+                read(state, first, ends)
+        while todo:
+            spend()
+            state, end = todo.pop()
+            context = self.contexts[state]
+            if (context, end) not in within:
+                all_ends = [(name, self._ends_within(name, *end)) for name in sorted(context)]
+                within[context, end] = [(name, ends) for name, ends in all_ends if ends]
+            for name, ends in within[context, end]:
+                found.update((name, longer, there) for longer, there, _ in ends)
+                read(state, name, ends)
         return found
+
+    def _begun(self, context: frozenset[str]) -> list[tuple[str, _Ends]]:
+        """Terminals of a context, and the longer lexemes that the lexer may find in their place."""
+        if context not in self._begun_in:
+            found = []
+            for first in sorted(context):
+                ends: set[_End] = set()
+                for longer in self._together(first, [context]):
+                    ends |= self._ends_beside(first, longer)
+                if ends:
+                    found.append((first, frozenset(ends)))
+            self._begun_in[context] = found
+        return self._begun_in[context]
+
+    def _ends_beside(self, first: str, longer: str) -> _Ends:
+        """A longer lexeme behind the texts of a terminal that begins with it."""
+        key = first, longer
+        if key not in self._beside:
+            automaton, other = self.automata[first], self.automata[longer]
+            beside = automaton.beside(other, until_match=self._is_first(longer, first))
+            ends = {(longer, there, automaton.guard(here)) for here, there in beside if here.matches}
+            self._beside[key] = frozenset(end for end in ends if other.steps(end[1]))
+        return self._beside[key]
+
+    def _ends_within(self, name: str, longer: str, state: Any, guard: frozenset[int]) -> _Ends:
+        """The same for a terminal that begins behind a state of the longer lexeme, and not with what is guarded."""
+        key = name, longer, state, guard
+        if key not in self._within:
+            automaton, other = self.automata[name], self.automata[longer]
+            ends: set[_End] = set()
+            todo = [(automaton.start, state)]
+            seen = set(todo)
+            refused = guard
+            while todo:
+                spend()
+                here, there = todo.pop()
+                own, others = automaton.steps(here), other.steps(there)
+                for symbol in (own.keys() & others.keys()) - refused:
+                    pair = own[symbol], others[symbol]
+                    # Where the longer lexeme ends, it is what the lexer reads.
+                    if pair in seen or (pair[1].matches and not other.guard(pair[1])):
+                        continue
+                    seen.add(pair)
+                    todo.append(pair)
+                    if pair[0].matches:
+                        ends.add((longer, pair[1], automaton.guard(pair[0])))
+                refused = frozenset()
+            self._within[key] = frozenset(ends)
+        return self._within[key]
 
     def _goes_on_in_line(self) -> set[int]:
         """The same behind line ends that are a line break with blanks, which suffice for any indentation.

@@ -30,8 +30,10 @@ from constrain.grammar.lark.lexing import Lexing
 from constrain.grammar.lark.look_ahead import ordered
 from constrain.grammar.lark.quote_regexes import with_regexes_of_quotes
 from constrain.grammar.lark.regex_package import has_properties, pattern_errors, re_module
+from constrain.grammar.lark.shifts import Shifts
 from constrain.grammar.lark.source import Source, one_line
 from constrain.grammar.parse_table import ANY_LINE, CLOSES, IGNORED, OPENS, ParseTable, TableLexeme
+from constrain.limits import spend
 from constrain.watched import watched
 
 _END = "$END"
@@ -357,11 +359,24 @@ class _Longest:
     def _check_finishing(self, parse_table: Any, start: str) -> None:
         """Refuse a grammar of which it is not certain that every text that is begun can be finished."""
         contexts = self._contexts(parse_table.states.values())
-        behind: dict[str, set[str]] = {}
-        for row in parse_table.states.values():
-            for name, (action, target) in row.items():
-                if action.name == "Shift" and name in self._languages:
-                    behind.setdefault(name, set()).update(parse_table.states[target].keys() & self._languages.keys())
+        states = list(parse_table.states)
+        numbers = {items: number for number, items in enumerate(states)}
+        shifts = Shifts(parse_table.states)
+
+        def behind(state: int, name: str) -> set[int]:
+            found = shifts.behind(states[state], name)
+            if name == self._newline and self._indenting is not None:
+                # The lexer goes on when the parser has taken the indents and dedents behind a line.
+                todo = [*found]
+                while todo:
+                    spend()
+                    here = todo.pop()
+                    for level in (self._indenting.indent, self._indenting.dedent):
+                        new = shifts.behind(here, level) - found
+                        found |= new
+                        todo += new
+            return {numbers[items] for items in found}
+
         try:
             lexing = Lexing(
                 self._terminals,
@@ -373,8 +388,8 @@ class _Longest:
                 self._newline,
                 self._re,
             )
-            numbers = {items: number for number, items in enumerate(parse_table.states)}
-            finishing = Finishing(parse_table.states, parse_table.start_states[start], lexing, numbers, self._indenting)
+            start_state = parse_table.start_states[start]
+            finishing = Finishing(parse_table.states, start_state, lexing, numbers, shifts, self._indenting)
             obstacle = finishing.obstacle()
         except GrammarError as error:
             raise self._source.error(error.reason) from None

@@ -4,8 +4,8 @@ Python's strings are an example: two quotes are one, if no third quote follows. 
 has all its texts, also where something follows that must not, and a lexeme beside it is those texts *with* it
 (``refused`` of :class:`.first_match.FirstMatch`), which no parser takes.  So a text of the terminal ends only where
 nothing of the kind follows.  Where it does, the lexer tries the terminals that come later in its order, such as strings
-in three quotes.  So the terminal is put behind those, if no text begins with a match of both.  What is not certain
-otherwise is refused.
+in three quotes.  So those are put before the terminal, or it is put behind them, if no text begins with a match of two
+terminals that change places.  What is not certain otherwise is refused.
 """
 
 from __future__ import annotations
@@ -53,10 +53,18 @@ def ordered(
         automaton = automata[name]
         if not automaton.looks_ahead:
             continue
-        rivals = set().union(*(context for context in contexts if name in context))
+        rivals = _rivals(name, contexts)
         at = place = next(i for i, each in enumerate(found) if each.name == name)
         for i in range(at + 1, len(found)):
-            if found[i].name in rivals and _goes_on_instead(automaton, automata[found[i].name]):
+            rival = found[i].name
+            if rival not in rivals or not _goes_on_instead(automaton, automata[rival]):
+                continue
+            between = {each.name for each in found[at:i]} & _rivals(rival, contexts)
+            if not any(_both_match(automata[rival], automata[each]) for each in between):
+                # Neither this one nor those between are read where the other one is.
+                found.insert(at, found.pop(i))
+                at = place = at + 1
+            else:
                 place = i
         for passed in found[at + 1 : place + 1]:
             if passed.name in rivals and _both_match(automaton, automata[passed.name]):
@@ -75,12 +83,43 @@ def ordered(
     return found
 
 
+def _rivals(name: str, contexts: Sequence[frozenset[str]]) -> set[str]:
+    """The terminals that the lexer looks for together with one."""
+    return set().union(*(context for context in contexts if name in context))
+
+
 def _goes_on_instead(automaton: Automaton, other: Automaton) -> bool:
     """Whether another terminal can be read where one has matched and what follows must not."""
     for here, there in automaton.beside(other):
         guard = automaton.guard(here) if here.matches else frozenset()
-        if guard and (there.matches or not guard.isdisjoint(other.steps(there))):
+        for symbol in guard:
+            # Where the text goes on with what must not follow: the other one matches it, or a longer text that this one
+            # does not match.
+            if there.matches and symbol not in other.guard(there):
+                return True
+            if symbol in other.steps(there) and _matches_alone(automaton, here, other, there, symbol):
+                return True
+    return False
+
+
+def _matches_alone(automaton: Automaton, here: Any, other: Automaton, there: Any, symbol: int) -> bool:
+    """Whether another terminal matches a text that begins with a character, before this one matches at all."""
+    first = automaton.steps(here).get(symbol), other.steps(there)[symbol]
+    todo: list[tuple[Any, Any]] = [first]
+    seen = {first}
+    while todo:
+        spend()
+        here, there = todo.pop()
+        if here is not None and here.matches:
+            # What must not follow this text is looked at where it ends.
+            continue
+        if there.matches:
             return True
+        for symbol, after in other.steps(there).items():
+            pair = None if here is None else automaton.steps(here).get(symbol), after
+            if pair not in seen:
+                seen.add(pair)
+                todo.append(pair)
     return False
 
 
@@ -101,7 +140,7 @@ def _both_match(automaton: Automaton, other: Automaton) -> bool:
             symbols |= set(other.steps(there))
         for symbol in symbols:
             has_matched = here is None or (here.matches and symbol not in automaton.guard(here))
-            other_has = there is None or there.matches
+            other_has = there is None or (there.matches and symbol not in other.guard(there))
             after = None if has_matched else automaton.steps(here).get(symbol)
             behind = None if other_has else other.steps(there).get(symbol)
             # None stands for a terminal that has matched; one that cannot match any more ends the search.
@@ -119,7 +158,8 @@ def _behind_shorter(automaton: Automaton, other: Automaton) -> set[int]:
     found: set[int] = set()
     for here, there in automaton.beside(other):
         if there.matches:
-            for symbol, after in automaton.steps(here).items():
+            for symbol in automaton.steps(here).keys() - other.guard(there):
+                after = automaton.steps(here)[symbol]
                 longer = other.steps(there).get(symbol)
                 # Where the other terminal matches one more character, that is its text.
                 is_longer = longer is not None and longer.matches and not other.guard(longer)

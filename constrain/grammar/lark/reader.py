@@ -137,7 +137,13 @@ class _Parser:
             }
         )
         expected = ", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1]
-        return self._source.error(f"unexpected {found}, expected {expected}", token)
+        # What other notations have.
+        hint = ""
+        if str(token) == "'":
+            hint = "; strings are written in double quotes"
+        elif str(token) == ":" and self._at and str(self._tokens[self._at - 1]) == ":":
+            hint = "; a rule is written with one colon here, and with ::= in GBNF and EBNF"
+        return self._source.error(f"unexpected {found}, expected {expected}{hint}", token)
 
     # -- statements ------------------------------------------------------------------------------
 
