@@ -22,6 +22,7 @@ from constrain.errors import ConstrainError
 from constrain.integrations.request_matcher import matcher_within
 from constrain.integrations.vllm.compilers import Compiled, Compilers
 from constrain.integrations.vllm.read_ahead import DraftMasks, ReadAhead
+from constrain.integrations.vllm.requests import JsonOptions
 from constrain.integrations.vllm.versions import end_tokens_of
 from constrain.limits import Deadline
 
@@ -206,6 +207,7 @@ class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ig
         stop_token_ids: Collection[int] | None = None,
         *,
         limit: int | None = None,
+        options: JsonOptions | None = None,
     ) -> ConstrainGrammar:
         """The grammar of a request.
 
@@ -217,13 +219,16 @@ class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ig
             The tokens that end this request; by default the tokenizer's end tokens.
         limit : int, optional
             How many tokens it gets at most, the end token included.
+        options : JsonOptions, optional
+            What it says of its JSON; by default what the server's configuration says.
 
         Raises
         ------
         ConstrainError
             If it cannot be enforced, or the limit is too small for any text.
         """
-        compiled = compile_request(self._compilers, request_type.name, grammar_spec, self._is_compact, stop_token_ids)
+        options = JsonOptions(self._is_compact) if options is None else options
+        compiled = compile_request(self._compilers, request_type.name, grammar_spec, options, stop_token_ids)
         grammar = ConstrainGrammar(compiled, self._tensors, limit)
         # The first mask takes longest; here it holds nobody up.
         grammar.matcher.fill_next_token_bitmask(allocate_token_bitmask(1, self.vocab_size))
@@ -264,10 +269,10 @@ def compilers_of(tokenizer: Any, vocab_size: int, model_config: Any) -> Compiler
 
 
 def compile_request(
-    compilers: Compilers, kind: str, spec: str, is_compact: bool, stop_token_ids: Collection[int] | None
+    compilers: Compilers, kind: str, spec: str, options: JsonOptions, stop_token_ids: Collection[int] | None
 ) -> Compiled:
     """Read and compile what a request asks for, within ``VLLM_REGEX_COMPILATION_TIMEOUT_S`` (0: without a limit)."""
     seconds = envs.VLLM_REGEX_COMPILATION_TIMEOUT_S
     deadline = Deadline(seconds if seconds > 0 else None)
-    grammar = compilers.read(kind, spec, is_compact=is_compact, deadline=deadline)
+    grammar = compilers.read(kind, spec, options=options, deadline=deadline)
     return compilers.compile(grammar, stop_token_ids, deadline)
