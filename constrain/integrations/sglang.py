@@ -314,7 +314,7 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         return self._matcher
 
     def _matcher_within(self, tokens: int | None) -> Matcher:
-        return matcher_within(self.compiled, tokens, stop_token_ids=self.ends)
+        return matcher_within(self.compiled, tokens, stop_token_ids=self.ends, time_limit=STOPS_TIME_LIMIT)
 
     def end_with(self, tokens: Iterable[int]) -> None:
         """Let these tokens end the text too, and be no piece of it; those that the vocabulary lacks are of no matter.
