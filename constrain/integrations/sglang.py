@@ -54,9 +54,10 @@ TIME_LIMIT = 30.0
 """Seconds that a grammar may take to be read and compiled."""
 
 STOPS_TIME_LIMIT = 2.0
-"""Seconds that a grammar may take to be compiled once more for a request that ordinary tokens stop.
+"""Seconds that a grammar may take to be compiled once more for a request that ordinary tokens stop, and as many for its
+shortest text to be found.
 
-It is done where the grammar is handed to the request, and the server waits.
+Both are done where the grammar is handed to the request, and the server waits.
 """
 
 _THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
