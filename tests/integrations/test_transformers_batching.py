@@ -14,6 +14,7 @@ pytest.importorskip(
 )
 
 from transformers import CompileConfig, ContinuousBatchingConfig, GenerationConfig  # noqa: E402
+from transformers.generation.continuous_batching.requests import RequestState  # noqa: E402
 
 from constrain import Grammar, GrammarCompiler, Vocabulary  # noqa: E402
 from constrain.errors import ConstrainError, LimitError  # noqa: E402
@@ -94,11 +95,18 @@ def started():
 
 @pytest.mark.parametrize(
     ("blocks", "more"),
-    [(64, {}), (64, {"temperature": 3.0, "top_k": 2, "top_p": 0.9}), (64, {"do_sample": False}), (12, {})],
+    [(64, {}), (64, {"temperature": 3.0, "top_k": 2, "top_p": 0.9}), (64, {"do_sample": False}), (6, {})],
     ids=["sampling", "narrow sampling", "greedy", "few blocks"],
 )
-def test_each_text_is_of_its_grammar_and_complete_in_time(model, started, blocks, more):
+def test_each_text_is_of_its_grammar_and_complete_in_time(model, started, monkeypatch, blocks, more):
     """Prompts begin the same, some are longer than a batch; with few blocks some are put off and begun anew."""
+    begun_anew = []
+    begin_anew = RequestState.create_equivalent_initial_request
+    monkeypatch.setattr(
+        RequestState,
+        "create_equivalent_initial_request",
+        lambda state: begun_anew.append(len(state.generated_tokens)) or begin_anew(state),
+    )
     manager = make_manager(model, blocks=blocks, batch_tokens=16, **more)
     requests = ConstrainedRequests(manager)
     started(manager)
@@ -114,6 +122,7 @@ def test_each_text_is_of_its_grammar_and_complete_in_time(model, started, blocks
         assert found[name].error is None
         assert len(found[name].generated_tokens) <= most
         assert re.fullmatch(pattern, text_of(found[name])), (pattern, text_of(found[name]))
+    assert any(begun_anew) == (blocks < 64)
 
 
 def test_several_texts_of_a_request(model, started):
