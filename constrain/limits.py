@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextvars import ContextVar, Token
+from numbers import Real
 
 from constrain.errors import ConstrainError, LimitError
 
@@ -50,12 +51,10 @@ class Deadline:
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        if seconds is not None and (
-            isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0
-        ):
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds > 0):
             raise ConstrainError(f"a time limit must be a positive number of seconds, not {seconds!r}")
         self.seconds = seconds
-        self._end = None if seconds is None else time.monotonic() + min(float(seconds), 1e9)
+        self._end = None if seconds is None else time.monotonic() + float(min(seconds, 1e9))
         self._is_cancelled = False
 
     def cancel(self) -> None:
@@ -67,8 +66,10 @@ class Deadline:
         if self._is_cancelled:
             raise LimitError("the work on this grammar was cancelled")
         if self._end is not None and time.monotonic() > self._end:
+            assert self.seconds is not None
             raise LimitError(
-                f"the grammar takes longer than {self.seconds:g} s (time_limit): allow more or simplify the grammar"
+                f"the grammar takes longer than {float(self.seconds):g} s (time_limit): allow more or simplify the "
+                "grammar"
             )
 
 

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from forks import child_does
 
 import constrain
 from constrain import collection, demo, metrics
+from constrain.backends.base import RememberingBackend
 from constrain.engine.automata import prelude as stock
 from constrain.engine.masks import batches as batch
 from constrain.generation import generate
@@ -144,6 +145,28 @@ def test_garbage_is_collected_in_the_child() -> None:
 def test_metrics() -> None:
     assert while_held(metrics._switch._lock, lambda: metrics.disable() is None)
     assert while_held(tokenizer_metrics._switch._lock, lambda: tokenizer_metrics.disable() is None)
+
+
+class Backend(RememberingBackend):
+    """Remembers the last text, and nothing else."""
+
+    last: Sequence[int] = ()
+
+    def logits(self, ids: Sequence[int]) -> Sequence[int]:
+        with self._turn:
+            before, self.last = self.last, ids
+        return before
+
+    def _let_go(self) -> None:
+        self.last = ()
+
+
+def test_a_model_in_use() -> None:
+    backend = Backend()
+    backend.logits([1])
+    # What another thread was doing with its text is not known.
+    assert while_held(backend._turn, lambda: backend.logits([2]) == ())
+    assert child_does(lambda: backend.logits([2]) == [1])
 
 
 def test_forks_in_the_middle_of_calls(vocabulary: constrain.Vocabulary) -> None:

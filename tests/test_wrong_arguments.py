@@ -6,9 +6,11 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from byte_tokens import BYTES
 
@@ -48,6 +50,18 @@ def _fed_behind_its_end(style: str) -> None:
         (
             lambda: [(each := GrammarCompiler(BYTES)).compile(ANY), each.compile(ANY, time_limit=-1)],
             "a time limit must be a positive number of seconds, not -1",
+        ),
+        (
+            lambda: GrammarCompiler(BYTES).submit(ANY, time_limit=float("nan")),
+            "a time limit must be a positive number of seconds, not nan",
+        ),
+        (
+            lambda: constrain.accept_token_batch([Matcher(COMPILED)], 121),
+            "token_ids must be a list of token ids, not 121",
+        ),
+        (
+            lambda: constrain.fill_draft_bitmasks([Matcher(COMPILED)], None, None, MASK),
+            "drafts must be lists of integers",
         ),
         (lambda: Matcher(COMPILED).rollback(None), "rollback() takes a number of steps, not None"),
         (lambda: Matcher(COMPILED).rollback(0.5), "rollback() takes a number of steps, not 0.5"),
@@ -116,6 +130,16 @@ def test_wrong_arguments(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(constrain.ConstrainError) as raised:
         call()
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("limit", [10**400, float("inf"), np.float32(60), np.int64(60), Fraction(120, 2)])
+def test_numbers_of_any_kind_are_time_limits(limit: Any) -> None:
+    compiler = GrammarCompiler(BYTES)
+    assert compiler.submit(ANY, time_limit=limit).result(60) is compiler.compile(ANY, time_limit=limit)
+
+
+def test_numbers_of_any_kind_are_numbers_of_threads() -> None:
+    constrain.fill_next_token_bitmask_batch([Matcher(COMPILED)], MASK, threads=np.int64(2))
 
 
 def test_other_kinds_of_bytes_are_bytes() -> None:

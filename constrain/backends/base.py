@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,11 +10,12 @@ from typing import Any
 
 from constrain.backends.kv_statistics import KVStatistics
 from constrain.engine.vocabulary.vocabulary import Vocabulary
+from constrain.forking import renew_in_child
 from constrain.tokenizers.base import Tokenizer
 
 
 class Backend(ABC):
-    """A language model.  One backend belongs to one thread at a time.
+    """A language model.  Threads may share one: they take turns.
 
     Attributes
     ----------
@@ -48,7 +50,7 @@ class Backend(ABC):
 
         ``ids`` is everything so far.  What the backend remembers of the last call is used as far as ``ids`` begins the
         same, so going on, going back and starting anew are all right.  The array may be overwritten by
-        the next call.
+        the next call of the same thread.
 
         Raises
         ------
@@ -70,6 +72,24 @@ class Backend(ABC):
     def close(self) -> None:
         """Give memory back now rather than when the object goes."""
         return None
+
+
+class RememberingBackend(Backend):
+    """A backend that keeps what it has computed for the last text, under a lock."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        renew_in_child(self)
+
+    def _renew_after_fork(self) -> None:
+        # Another thread may have been in the middle of a text.
+        if self._turn.locked():
+            self._let_go()
+        self._turn = threading.Lock()
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Let go of the last text."""
 
 
 def common_prefix(known: Sequence[int], wanted: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.backends.base import Backend, common_prefix
+from constrain.backends.base import RememberingBackend, common_prefix
 from constrain.backends.options import BackendOptions
 from constrain.backends.window import window_of
 from constrain.errors import ConstrainError, TokenizerError
@@ -26,7 +26,7 @@ _HOW_TO_INSTALL = f"the llama-cpp backend needs llama-cpp-python: {how_to_instal
 _GGML_TYPES = {"f32": 0, "f16": 1, "q8": 8, "q4": 2}
 
 
-class LlamaCppBackend(Backend):
+class LlamaCppBackend(RememberingBackend):
     """A GGUF model.
 
     Keys and values of the tokens so far are kept; when a context differs from the last one from some token on, they are
@@ -61,6 +61,7 @@ class LlamaCppBackend(Backend):
         gpu_layers: int | None = None,
         threads: int | None = None,
     ) -> None:
+        super().__init__()
         options = options or BackendOptions()
         place = Path(fspath(path))
         native, refusal = _native_tokenizer(place)
@@ -108,6 +109,7 @@ class LlamaCppBackend(Backend):
         self.vocab_size = int(self._llama.n_vocab())
         self._memory: Any = llama_cpp.llama_get_memory(self._llama.ctx)
         self._cached: list[int] = []
+        self._is_closed = False
         self._evicted = 0
         start = self.tokenizer.special_tokens.bos
         self.start_id = start if start is not None else next(iter(self.tokenizer.eos_ids), None)
@@ -117,6 +119,12 @@ class LlamaCppBackend(Backend):
             if self.start_id is None:
                 raise ConstrainError("the model needs a prompt: its tokenizer has no token that begins a text")
             ids = [self.start_id]
+        with self._turn:
+            return self._logits(ids)
+
+    def _logits(self, ids: Sequence[int]) -> Any:
+        if self._is_closed:
+            raise ConstrainError("the model is closed: load it again")
         context = list(ids)
         if self._window is not None:
             context = list(self._window.visible(ids))
@@ -133,16 +141,22 @@ class LlamaCppBackend(Backend):
         self._llama.n_tokens = kept
         try:
             self._llama.eval(context[kept:])
-        except RuntimeError as error:
+        except (RuntimeError, OverflowError) as error:
             self._library.llama_memory_clear(self._memory, True)
             raise ConstrainError(f"llama.cpp cannot go on: {error}") from error
         self._cached = context
         row = self._library.llama_get_logits_ith(self._llama.ctx, -1)
-        return np.ctypeslib.as_array(row, shape=(self.vocab_size,))
+        # llama.cpp writes over its own with the next call, which may be another thread's.
+        return np.ctypeslib.as_array(row, shape=(self.vocab_size,)).copy()
 
     def close(self) -> None:
+        with self._turn:
+            self._is_closed = True
+            self._let_go()
+            self._llama.close()
+
+    def _let_go(self) -> None:
         self._cached = []
-        self._llama.close()
 
     def _shift(self, context: list[int], evicted: int) -> None:
         """Take what is forgotten from now on out of the cache."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from constrain.backends.base import Backend, common_prefix
+from constrain.backends.base import RememberingBackend, common_prefix
 from constrain.backends.kv_statistics import KVStatistics
 from constrain.backends.options import BackendOptions
 from constrain.backends.transformers_batch import BatchCache
@@ -32,7 +32,7 @@ _CACHE_ARGUMENTS = ("past_key_values", "cache")
 _HOW_TO_INSTALL = f"the transformers backend needs torch and transformers: {how_to_install('transformers')}"
 
 
-class TransformersBackend(Backend):
+class TransformersBackend(RememberingBackend):
     """A model object of ``transformers`` and its tokenizer.
 
     Keys and values of the tokens so far are kept.  When a context differs from the last one from some token on, they
@@ -60,6 +60,7 @@ class TransformersBackend(Backend):
     name = "transformers"
 
     def __init__(self, model: Any, tokenizer: Tokenizer | Any, options: BackendOptions | None = None) -> None:
+        super().__init__()
         torch: Any = import_module("torch")
         if not isinstance(model, torch.nn.Module):
             raise ConstrainError(f"model must be a transformers model, not {type(model).__name__}: load_backend(path)")
@@ -157,6 +158,10 @@ class TransformersBackend(Backend):
         return cls(model, tokenizer, options)
 
     def logits(self, ids: Sequence[int]) -> Any:
+        with self._turn:
+            return self._logits(ids)
+
+    def _logits(self, ids: Sequence[int]) -> Any:
         context = self._context(ids)
         if self._window is not None:
             self._say_window(len(ids))
@@ -274,7 +279,8 @@ class TransformersBackend(Backend):
         context = self._context(ids)
         if len(context) != len(ids):
             raise ConstrainError(f"{len(ids)} tokens do not fit into the window that slides")
-        return self._numpy(self._forward(input_ids=self._tensor([context]), use_cache=False, **self._all).logits[0])
+        with self._turn:
+            return self._numpy(self._forward(input_ids=self._tensor([context]), use_cache=False, **self._all).logits[0])
 
     def logits_batch(self, contexts: Sequence[Sequence[int] | None]) -> Any:
         if not self.can_batch:
@@ -282,16 +288,21 @@ class TransformersBackend(Backend):
         result = np.zeros((len(contexts), self.vocab_size), np.float32)
         running = {row: list(self._context(ids)) for row, ids in enumerate(contexts) if ids is not None}
         if running:
-            arguments = self._batch.prepare(running, self._torch, self._model.device)
-            try:
-                output = self._forward_cached(self._batch.cache, **arguments)
-            except BaseException:
-                self._batch.forget()
-                raise
+            with self._turn:
+                arguments = self._batch.prepare(running, self._torch, self._model.device)
+                try:
+                    output = self._forward_cached(self._batch.cache, **arguments)
+                except BaseException:
+                    self._batch.forget()
+                    raise
             result[list(running)] = self._numpy(output.logits[:, -1])
         return result
 
     def close(self) -> None:
+        with self._turn:
+            self._let_go()
+
+    def _let_go(self) -> None:
         self._cache = None
         self._cached = []
         self._batch.forget()

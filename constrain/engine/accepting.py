@@ -53,7 +53,10 @@ def accept_token_batch(matchers: Sequence[Matcher], token_ids: Sequence[int] | N
     """
     sequences = list_matchers(matchers)
     members = members_of(sequences)
-    ids = token_ids.tolist() if isinstance(token_ids, np.ndarray) else list(token_ids)
+    try:
+        ids = list(token_ids.tolist() if isinstance(token_ids, np.ndarray) else token_ids)
+    except TypeError:
+        raise ConstrainError(f"token_ids must be a list of token ids, not {token_ids!r}") from None
     if len(ids) != len(sequences):
         raise ConstrainError(f"there are {len(ids)} tokens for {len(sequences)} matchers")
     if not members.are_distinct:

@@ -40,6 +40,8 @@ class Follower:
     ----------
     matcher : Matcher
         Where the sequence is; ``matcher.is_accepting()`` says whether it is complete.
+    error : ConstrainError or None
+        The last one that :meth:`apply` has raised, for engines that go on after an exception.
 
     Raises
     ------
@@ -59,6 +61,7 @@ class Follower:
         if prompt_tokens is not None and check_integer("prompt_tokens", prompt_tokens) < 0:
             raise ConstrainError(f"prompt_tokens must be 0 or more, not {prompt_tokens}")
         self.matcher = Matcher(compiled, max_tokens)
+        self.error: ConstrainError | None = None
         self._mask = allocate_token_bitmask(1, compiled.vocabulary.size)
         self._begin = prompt_tokens
         # What was accepted.
@@ -128,8 +131,23 @@ class Follower:
 
         ``logits`` is a numpy array or torch tensor, float[vocab] or float[1, vocab], on any device.  After an end
         token they stay as they are: what comes then is padding.  Errors are those of :meth:`mask`, and one of more than
-        one row, or of fewer logits than there are tokens.
+        one row, or of fewer logits than there are tokens.  After an error only the end tokens are left, since
+        llama-cpp-python prints what a processor raises and goes on with the logits as they are.
         """
+        try:
+            return self._apply(ids, logits)
+        except BaseException as error:
+            self.error = error if isinstance(error, ConstrainError) else None
+            self._leave_the_end(logits)
+            raise
+
+    def _leave_the_end(self, logits: Any) -> None:
+        shape = tuple(getattr(logits, "shape", ()))
+        if shape:
+            logits[...] = -np.inf
+            logits[..., [token for token in self.matcher.compiled.vocabulary.eos_ids if token < shape[-1]]] = 0.0
+
+    def _apply(self, ids: Sequence[int] | NDArray[np.integer], logits: Any) -> Any:
         shape = tuple(getattr(logits, "shape", ()))
         if len(shape) == 2 and shape[0] != 1:
             raise ConstrainError(f"the logits must be those of one sequence, not of {shape[0]} rows")

@@ -34,10 +34,17 @@ class ConstrainProcessor(OutlinesLogitsProcessor):  # type: ignore[misc, unused-
     compiled : CompiledGrammar
     max_tokens : int, optional
         How many tokens the model makes at most, so that the text is complete by then.
+
+    Raises
+    ------
+    ConstrainError
+        If ``max_tokens`` are too few for any text.
     """
 
     def __init__(self, compiled: CompiledGrammar, *, max_tokens: int | None = None) -> None:
         super().__init__("numpy")
+        # llama-cpp-python prints what is raised within a generation, and goes on.
+        Follower(compiled, max_tokens=max_tokens)
         self._compiled, self._max_tokens = compiled, max_tokens
         self._followers: list[Follower] = []
 
@@ -51,7 +58,7 @@ class ConstrainProcessor(OutlinesLogitsProcessor):  # type: ignore[misc, unused-
         Raises
         ------
         ConstrainError
-            If a sequence is not what the grammar allows, or ``max_tokens`` are too few for any text.
+            If a sequence is not what the grammar allows.
         """
         if not self._followers:
             self._followers = [Follower(self._compiled, max_tokens=self._max_tokens) for _ in input_ids]

@@ -54,9 +54,10 @@ TIME_LIMIT = 30.0
 """Seconds that a grammar may take to be read and compiled."""
 
 STOPS_TIME_LIMIT = 2.0
-"""Seconds that a grammar may take to be compiled once more for a request that ordinary tokens stop.
+"""Seconds that a grammar may take to be compiled once more for a request that ordinary tokens stop, and as many for its
+shortest text to be found.
 
-It is done where the grammar is handed to the request, and the server waits.
+Both are done where the grammar is handed to the request, and the server waits.
 """
 
 _THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
@@ -314,7 +315,7 @@ class ConstrainGrammar(BaseGrammarObject):  # type: ignore[misc, unused-ignore]
         return self._matcher
 
     def _matcher_within(self, tokens: int | None) -> Matcher:
-        return matcher_within(self.compiled, tokens, stop_token_ids=self.ends)
+        return matcher_within(self.compiled, tokens, stop_token_ids=self.ends, time_limit=STOPS_TIME_LIMIT)
 
     def end_with(self, tokens: Iterable[int]) -> None:
         """Let these tokens end the text too, and be no piece of it; those that the vocabulary lacks are of no matter.

@@ -159,6 +159,11 @@ class ConstrainLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             something behind ``prompt_length`` that begins no text of the grammar.
         """
         rows, columns = scores.shape
+        if input_ids.ndim != 2:
+            raise ConstrainError(
+                "there is one token for each row and no text, as in continuous batching of transformers: use"
+                " constrain.integrations.transformers_batching.ConstrainedRequests"
+            )
         if input_ids.shape[0] != rows:
             raise ConstrainError(f"there are {input_ids.shape[0]} rows of token ids but {rows} rows of scores")
         if rows % len(self._grammars):

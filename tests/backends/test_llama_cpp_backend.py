@@ -12,6 +12,7 @@ pytest.importorskip("gguf", reason="the package 'gguf' is not installed")
 torch = pytest.importorskip("torch", reason="the extra 'transformers' is not installed")
 pytest.importorskip("transformers", reason="the extra 'transformers' is not installed")
 
+from backends.taking_turns import check_that_threads_take_turns  # noqa: E402
 from tiny_models import BOS, CONTEXT, EOS, ROWS, write_folder, write_gguf  # noqa: E402
 
 from constrain import Grammar, GrammarCompiler  # noqa: E402
@@ -116,6 +117,26 @@ def test_a_batch_is_made_row_by_row(exact):
     rows = [row for row, _ in batch]
     assert rows == sorted(rows)
     assert all(re.fullmatch("[a-e]{5,20}", text) for text in batch.texts)
+
+
+def test_threads_take_turns(exact, judge):
+    check_that_threads_take_turns(exact, judge.logits, IDS)
+
+
+def test_a_model_that_is_closed(gguf, exact):
+    backend = load_backend(gguf)
+    assert backend.logits(IDS).shape == (ROWS,)
+    for _ in range(2):
+        backend.close()
+        with pytest.raises(ConstrainError, match="the model is closed"):
+            backend.logits(IDS)
+
+
+@pytest.mark.parametrize("token", [ROWS, -1, 2**31, 2**40])
+def test_tokens_that_there_are_not(exact, judge, token):
+    with pytest.raises(ConstrainError, match=r"llama\.cpp cannot go on"):
+        exact.logits([*IDS[:5], token])
+    assert np.allclose(exact.logits(IDS[:7]), judge.logits(IDS[:7]), atol=1e-3)
 
 
 def test_a_folder_with_one_file(gguf):

@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra 'transformers' is not installed")
 transformers = pytest.importorskip("transformers", reason="the extra 'transformers' is not installed")
 
+from backends.taking_turns import check_that_threads_take_turns  # noqa: E402
 from tiny_models import BOS, CONTEXT, EOS, ROWS, write_folder  # noqa: E402
 
 from constrain import Grammar, GrammarCompiler  # noqa: E402
@@ -61,6 +62,12 @@ def test_objects_of_transformers(backend, folder):
     assert np.array_equal(made.logits([BOS]), backend.logits([BOS]))
     with pytest.raises(ConstrainError, match=r"model must be a transformers model, not str: load_backend\(path\)"):
         TransformersBackend(str(folder), own)
+
+
+@pytest.mark.parametrize("options", [{}, {"eviction_policy": "sliding", "eviction_window": 12, "max_seq_len": 14}])
+def test_threads_take_turns(backend, options):
+    shared, judge = make(backend, **options), make(backend, **options)
+    check_that_threads_take_turns(shared, judge.logits, IDS)
 
 
 def test_what_it_knows(backend):

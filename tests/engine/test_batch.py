@@ -8,16 +8,18 @@ import random
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from forks import child_does
+from numpy.lib.stride_tricks import as_strided
 
 import constrain
 from constrain.engine import matcher as matcher_module
 from constrain.engine.masks import batches, known_batches
+from constrain.engine.vocabulary.bitmasks import Bitmask
 from constrain.grammar.ir import GrammarBuilder
 from constrain.grammar.languages.regular import byte_range, concat, literal, repeat
 
@@ -117,6 +119,39 @@ def test_rows_by_index(vocabulary: constrain.Vocabulary) -> None:
     constrain.fill_next_token_bitmask_batch([], mask)
 
 
+def test_tensors_whose_rows_are_one(vocabulary: constrain.Vocabulary) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    matchers = [constrain.Matcher(compile_pairs(vocabulary, b"a")) for _ in range(2)]
+    mask = torch.full((1, 9), -1, dtype=torch.int32)
+    for fill in (
+        lambda rows: constrain.fill_next_token_bitmask_batch(matchers, rows),
+        lambda rows: constrain.fill_draft_bitmasks(matchers, [[], []], None, rows),
+        lambda rows: matchers[0].fill_next_token_bitmask(rows, 0),
+    ):
+        with pytest.raises(constrain.ConstrainError, match="rows of the mask share memory"):
+            fill(mask.expand(2, -1))
+    assert (mask == -1).all()
+
+
+@pytest.mark.parametrize(
+    "strided",
+    [
+        lambda mask: np.asfortranarray(mask),
+        lambda mask: mask[::-1, ::-1],
+        lambda mask: np.repeat(mask, 2, axis=0)[::2],
+        lambda mask: np.repeat(mask, 2, axis=1)[:, ::2],
+    ],
+)
+def test_masks_in_memory_of_any_order(vocabulary: constrain.Vocabulary, strided: Callable[[Bitmask], Bitmask]) -> None:
+    matchers = [constrain.Matcher(compile_pairs(vocabulary, b"a")) for _ in range(2)]
+    assert matchers[1].accept_bytes(b"[")
+    expected = constrain.allocate_token_bitmask(2, vocabulary.size)
+    constrain.fill_next_token_bitmask_batch(matchers, expected)
+    mask = strided(constrain.allocate_token_bitmask(2, vocabulary.size))
+    constrain.fill_next_token_bitmask_batch(matchers, mask)
+    np.testing.assert_array_equal(mask, expected)
+
+
 def test_torch_tensors(vocabulary: constrain.Vocabulary) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     matchers = [constrain.Matcher(compile_pairs(vocabulary, b"a")) for _ in range(2)]
@@ -140,6 +175,7 @@ def test_torch_tensors(vocabulary: constrain.Vocabulary) -> None:
         ({"mask": np.zeros((1, 9), np.int32)}, "1 rows for 2 matchers"),
         ({"mask": np.zeros((2, 8), np.int32)}, "shape"),
         ({"mask": np.zeros((2, 9), np.int64)}, "dtype"),
+        ({"mask": as_strided(np.zeros(10, np.int32), (2, 9), (4, 4))}, "rows of the mask share memory"),
         ({"mask": None}, "numpy"),
         ({"matchers": [None, None]}, "entry 0"),
     ],

@@ -147,3 +147,16 @@ def test_a_fork_goes_its_own_way() -> None:
     assert (follower.mask([4, 5]) != before).any()
     assert not other.matcher.is_accepting()
     assert follower.matcher.is_accepting()
+
+
+@pytest.mark.parametrize("shape", [(8,), (1, 8)])
+def test_an_error_leaves_nothing_but_the_end(shape):
+    """llama-cpp-python prints what its processors raise, and goes on with the logits as they are."""
+    follower = Follower(COMPILED, prompt_tokens=0)
+    follower.apply([], np.zeros(shape, np.float32))
+    assert follower.error is None
+    logits = np.zeros(shape, np.float32)
+    with pytest.raises(constrain.ConstrainError, match="which the grammar does not allow there") as raised:
+        follower.apply([COMPILED.vocabulary.eos_ids[0]], logits)
+    assert follower.error is raised.value
+    assert np.flatnonzero(np.isfinite(logits.reshape(-1))).tolist() == list(COMPILED.vocabulary.eos_ids)

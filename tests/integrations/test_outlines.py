@@ -74,6 +74,14 @@ def test_arrays():
         assert found == [[False, True, True, False], [False, True, True, True], [False, False, False, True]]
 
 
+def test_too_few_tokens_are_told_before_the_generation():
+    """Within it, llama-cpp-python prints what a processor raises, and goes on."""
+    vocabulary = Vocabulary([b"</s>", b"a"], eos_ids=[0])
+    compiled = GrammarCompiler(vocabulary).compile(Grammar.from_regex("a{3}"))
+    with pytest.raises(ConstrainError, match="max_tokens is 2, but the shortest text"):
+        ConstrainProcessor(compiled, max_tokens=2)
+
+
 def test_what_it_cannot_do(model):
     backend = ConstrainBackend(model)
     with pytest.raises(ConstrainError, match="whitespace_pattern"):

@@ -10,7 +10,7 @@ from byte_tokens import BYTES
 
 from constrain import ConstrainError, Grammar, GrammarCompiler, Matcher
 from constrain.integrations.request_grammars import ebnf_or_lark_grammar, structural_tag_grammar
-from constrain.integrations.vllm.requests import grammar_of
+from constrain.integrations.vllm.requests import JsonOptions, grammar_of
 from constrain.limits import Deadline
 
 COMPILER = GrammarCompiler(BYTES)
@@ -80,7 +80,7 @@ def test_numbers_beside_a_schema_that_is_null_stay_exact() -> None:
 def test_numbers_of_a_schema_stay_exact() -> None:
     """As a float 2^53 + 1 would be 2^53, and 1e400 no number."""
     schema = '{"enum": [9007199254740993.0, 1e400]}'
-    grammar = grammar_of("JSON", schema, is_compact=True, deadline=Deadline(60))
+    grammar = grammar_of("JSON", schema, options=JsonOptions(is_compact=True), deadline=Deadline(60))
     assert fits(grammar, "9007199254740993")
     assert not fits(grammar, "9007199254740992")
     assert fits(grammar, "1" + 400 * "0")
@@ -89,4 +89,4 @@ def test_numbers_of_a_schema_stay_exact() -> None:
 @pytest.mark.parametrize("schema", ["{", "", "[" * 100_000, '{"enum": ' + "[" * 100_000])
 def test_a_schema_that_is_no_json_is_an_error(schema: str) -> None:
     with pytest.raises(ConstrainError):
-        grammar_of("JSON", schema, is_compact=True, deadline=Deadline(60))
+        grammar_of("JSON", schema, options=JsonOptions(is_compact=True), deadline=Deadline(60))

@@ -315,6 +315,8 @@ def test_mismatches_are_errors(compiled):
         ConstrainLogitsProcessor([one, other])(ids, scores)
     with pytest.raises(ConstrainError, match="scores for 50 tokens, but the vocabulary has 103"):
         ConstrainLogitsProcessor(one)(ids, scores[:, :50])
+    with pytest.raises(ConstrainError, match=r"continuous batching .*: use .*\.ConstrainedRequests"):
+        ConstrainLogitsProcessor(one)(ids[:, 0], scores)
     with pytest.raises(ConstrainError, match="3 rows of token ids but 2 rows"):
         ConstrainLogitsProcessor(one)(ids, scores[:2])
     with pytest.raises(ConstrainError, match="row 0: every token that the grammar allows is ruled out"):

@@ -38,6 +38,7 @@ from constrain.integrations.vllm import backend as vllm_backend
 from constrain.integrations.vllm import places, read_ahead, versions
 from constrain.integrations.vllm.backend import ConstrainBackend
 from constrain.integrations.vllm.plugin import SWITCH, register
+from constrain.integrations.vllm.requests import JsonOptions
 from constrain.limits import Deadline
 
 END, END_OF_THINKING, OTHER_END = id_of("</s>"), id_of("</think>"), id_of("<|eot_id|>")
@@ -335,12 +336,12 @@ def test_a_grammar_is_read_and_compiled_once(monkeypatch):
     compilers = manager.backend._compilers
     deadline = Deadline()
     for count in range(200):
-        compilers.read("REGEX", f"a{{{count}}}", is_compact=False, deadline=deadline)
+        compilers.read("REGEX", f"a{{{count}}}", options=JsonOptions(), deadline=deadline)
     assert len(compilers._grammars) == 128
-    first, again = (compilers.read("REGEX", "a{199}", is_compact=False, deadline=deadline) for _ in range(2))
+    first, again = (compilers.read("REGEX", "a{199}", options=JsonOptions(), deadline=deadline) for _ in range(2))
     assert first is again
     long = "|".join("abc" for _ in range(20_000))
-    assert compilers.read("REGEX", long, is_compact=False, deadline=deadline)
+    assert compilers.read("REGEX", long, options=JsonOptions(), deadline=deadline)
     assert not any(spec == long for _, spec, _ in compilers._grammars)
 
 
@@ -350,6 +351,46 @@ def test_compact_json(monkeypatch):
         request = make_request(60, json={"type": "array", "items": {"type": "boolean"}, "minItems": 3})
         compile_request(manager, request)
         assert not re.search(r"\s", text_of(run(manager, request, Random(seed))[:-1]))
+
+
+ARRAY = {"type": "array", "items": {"enum": [10]}, "minItems": 3, "maxItems": 3}
+OBJECT = {"type": "object", "properties": {"a": {"enum": [10]}}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "pattern"),
+    [
+        ({"json": ARRAY, "disable_any_whitespace": True}, r"\S+"),
+        ({"json": ARRAY, "whitespace_pattern": "[ ]"}, r"\[( \S+){6}"),
+        ({"json": OBJECT, "disable_additional_properties": True}, r"\{(\s*\"a\"\s*:\s*\S+)?\s*\}"),
+    ],
+)
+def test_options_of_a_request_for_its_json(monkeypatch, asked, pattern):
+    validate(**asked)
+    manager = make_manager(monkeypatch, config())
+    plain = {"json": asked["json"]}
+    for wanted, is_asked in ((asked, True), (plain, False)):
+        found = []
+        for seed in range(20):
+            request = make_request(60, **wanted)
+            compile_request(manager, request)
+            text = text_of(run(manager, request, Random(seed))[:-1])
+            # The key, where it is spelled with escapes.
+            found.append(re.fullmatch(pattern, text.replace("\\u0061", "a")) is not None)
+        assert all(found) == is_asked
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"regex": "a", "whitespace_pattern": " "},
+        {"grammar": 'root ::= "a"', "disable_additional_properties": True},
+        {"json": {}, "whitespace_pattern": " ", "disable_any_whitespace": True},
+    ],
+)
+def test_options_for_json_that_say_nothing_are_refused(asked):
+    with pytest.raises(VLLMValidationError, match="whitespace"):
+        validate(**asked)
 
 
 def test_another_back_end_is_not_put_aside_in_silence(monkeypatch):

@@ -7,7 +7,7 @@ matchers, so that no matcher moves, whatever happens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -278,6 +278,8 @@ def _together(parts: Sequence[Sequence[int]], what: str) -> tuple[list[int], Int
         lengths = [len(part) for part in lists]
         flat = np.array(list(chain.from_iterable(lists)) or np.empty(0, np.int64))
     except (TypeError, ValueError):
+        if not isinstance(parts, Iterable):
+            raise ConstrainError(f"{what}s must be lists of integers, not {parts!r}") from None
         flat = np.empty(0)
     if flat.ndim == 1 and np.issubdtype(flat.dtype, np.integer):
         return lengths, _as_int64(flat)

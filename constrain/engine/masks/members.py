@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from constrain.arguments import check_integer
 from constrain.engine.compiled_grammar import CompiledGrammar
 from constrain.engine.matcher import Matcher
 from constrain.engine.storage.tables import NO_TABLES, array_address
@@ -96,8 +97,8 @@ def members_of(matchers: list[Matcher], threads: int = 1) -> Members:
     ConstrainError
         As :class:`Members`, or if ``threads`` is no number of threads.
     """
-    if type(threads) is not int or threads < 1:
-        raise ConstrainError(f"threads must be an integer of at least 1, not {threads!r}")
+    if check_integer("threads", threads) < 1:
+        raise ConstrainError(f"threads must be 1 or more, not {threads!r}")
     first: Any = matchers[0] if matchers else None
     known: Members | None = getattr(first, "_members", None)
     if known is None or not are_at(matchers, known.identities):

@@ -46,7 +46,8 @@ def check_bitmask(mask: Any, index: int, words: int) -> MaskRows:
     Raises
     ------
     ConstrainError
-        If it is no int32 array of two dimensions, too narrow, or read-only, or there is no such row.
+        If it is no int32 array of two dimensions, too narrow, or read-only, its rows share memory, or there is no such
+        row.
     """
     if isinstance(mask, np.ndarray):
         if mask.dtype != np.int32:
@@ -64,7 +65,16 @@ def check_bitmask(mask: Any, index: int, words: int) -> MaskRows:
     if not 0 <= index < array.shape[0]:
         raise ConstrainError(f"mask row {index} is out of range, the mask has {array.shape[0]} rows")
     is_direct = isinstance(array, np.ndarray) and array.shape[1] == words and array.flags.carray
+    if not is_direct and _share_memory(array):
+        raise ConstrainError("the rows of the mask share memory: each needs its own")
     return MaskRows(array, is_direct)
+
+
+def _share_memory(array: Any) -> bool:
+    """Whether a word of one row is one of another, too; the array is a numpy array or a tensor."""
+    steps, word = (array.strides, array.itemsize) if isinstance(array, np.ndarray) else (array.stride(), 1)
+    (inner, count), (outer, others) = sorted((abs(step), size) for step, size in zip(steps, array.shape, strict=True))
+    return bool((count > 1 and inner < word) or (others > 1 and outer < inner * (count - 1) + word))
 
 
 def _of_tensor(mask: Any) -> Any:

@@ -22,6 +22,7 @@ from constrain.errors import ConstrainError
 from constrain.integrations.request_matcher import matcher_within
 from constrain.integrations.vllm.compilers import Compiled, Compilers
 from constrain.integrations.vllm.read_ahead import DraftMasks, ReadAhead
+from constrain.integrations.vllm.requests import JsonOptions
 from constrain.integrations.vllm.versions import end_tokens_of
 from constrain.limits import Deadline
 
@@ -53,14 +54,18 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
     tensors : MaskTensors
     limit : int, optional
         How many tokens the request gets at most: thinking, text and end token together.
+    deadline : Deadline, optional
+        Until when the grammar's shortest text has to be found.
 
     Raises
     ------
     ConstrainError
-        If that is too few for any text of the grammar.
+        If that is too few for any text of the grammar, or there is no time left.
     """
 
-    def __init__(self, compiled: Compiled, tensors: MaskTensors, limit: int | None = None) -> None:
+    def __init__(
+        self, compiled: Compiled, tensors: MaskTensors, limit: int | None = None, deadline: Deadline | None = None
+    ) -> None:
         self.compiled = compiled
         self.limit = limit
         self.shortest = 0
@@ -71,7 +76,7 @@ class ConstrainGrammar(StructuredOutputGrammar):  # type: ignore[misc, unused-ig
         """How many tokens the request has with those that it is given next; None where it does not think."""
         self._tensors = tensors
         self._begun_at = 0
-        self.matcher = matcher_within(compiled.grammar, limit, stop_token_ids=compiled.ends)
+        self.matcher = matcher_within(compiled.grammar, limit, stop_token_ids=compiled.ends, time_limit=deadline)
         self.ahead: ReadAhead | None = None
         """Where the manager goes through drafts: what they come to.  The matcher stays where it is then."""
         self.failure: ConstrainError | None = None
@@ -206,6 +211,7 @@ class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ig
         stop_token_ids: Collection[int] | None = None,
         *,
         limit: int | None = None,
+        options: JsonOptions | None = None,
     ) -> ConstrainGrammar:
         """The grammar of a request.
 
@@ -217,14 +223,18 @@ class ConstrainBackend(StructuredOutputBackend):  # type: ignore[misc, unused-ig
             The tokens that end this request; by default the tokenizer's end tokens.
         limit : int, optional
             How many tokens it gets at most, the end token included.
+        options : JsonOptions, optional
+            What it says of its JSON; by default what the server's configuration says.
 
         Raises
         ------
         ConstrainError
             If it cannot be enforced, or the limit is too small for any text.
         """
-        compiled = compile_request(self._compilers, request_type.name, grammar_spec, self._is_compact, stop_token_ids)
-        grammar = ConstrainGrammar(compiled, self._tensors, limit)
+        options = JsonOptions(self._is_compact) if options is None else options
+        deadline = request_deadline()
+        compiled = compile_request(self._compilers, request_type.name, grammar_spec, options, stop_token_ids, deadline)
+        grammar = ConstrainGrammar(compiled, self._tensors, limit, deadline)
         # The first mask takes longest; here it holds nobody up.
         grammar.matcher.fill_next_token_bitmask(allocate_token_bitmask(1, self.vocab_size))
         return grammar
@@ -263,11 +273,20 @@ def compilers_of(tokenizer: Any, vocab_size: int, model_config: Any) -> Compiler
     return compilers
 
 
-def compile_request(
-    compilers: Compilers, kind: str, spec: str, is_compact: bool, stop_token_ids: Collection[int] | None
-) -> Compiled:
-    """Read and compile what a request asks for, within ``VLLM_REGEX_COMPILATION_TIMEOUT_S`` (0: without a limit)."""
+def request_deadline() -> Deadline:
+    """Until when a request's grammar has to be ready: ``VLLM_REGEX_COMPILATION_TIMEOUT_S`` from now (0: no limit)."""
     seconds = envs.VLLM_REGEX_COMPILATION_TIMEOUT_S
-    deadline = Deadline(seconds if seconds > 0 else None)
-    grammar = compilers.read(kind, spec, is_compact=is_compact, deadline=deadline)
+    return Deadline(seconds if seconds > 0 else None)
+
+
+def compile_request(
+    compilers: Compilers,
+    kind: str,
+    spec: str,
+    options: JsonOptions,
+    stop_token_ids: Collection[int] | None,
+    deadline: Deadline,
+) -> Compiled:
+    """Read and compile what a request asks for."""
+    grammar = compilers.read(kind, spec, options=options, deadline=deadline)
     return compilers.compile(grammar, stop_token_ids, deadline)

@@ -12,7 +12,7 @@ from constrain.engine.compiler import GrammarCompiler
 from constrain.engine.vocabulary.vocabulary import NORMAL, Vocabulary
 from constrain.errors import ConstrainError
 from constrain.grammar.grammar import Grammar
-from constrain.integrations.vllm.requests import grammar_of
+from constrain.integrations.vllm.requests import JsonOptions, grammar_of
 from constrain.limits import Deadline, limited
 from constrain.tokenizers.adapters import adapt
 
@@ -66,18 +66,18 @@ class Compilers:
         self.vocabulary = vocabulary
         if not self.vocabulary.eos_ids:
             raise ConstrainError("the tokenizer has no end token, so that no text could end")
-        self._grammars: OrderedDict[tuple[str, str, bool], Grammar] = OrderedDict()
+        self._grammars: OrderedDict[tuple[str, str, JsonOptions], Grammar] = OrderedDict()
         self._lock = threading.Lock()
 
-    def read(self, kind: str, spec: str, *, is_compact: bool, deadline: Deadline) -> Grammar:
+    def read(self, kind: str, spec: str, *, options: JsonOptions, deadline: Deadline) -> Grammar:
         """The grammar of a request, from those that have been read if it is there; as :func:`grammar_of`."""
-        key = kind, spec, is_compact
+        key = kind, spec, options
         with self._lock:
             known = self._grammars.get(key)
             if known is not None:
                 self._grammars.move_to_end(key)
                 return known
-        grammar = grammar_of(kind, spec, is_compact=is_compact, deadline=deadline)
+        grammar = grammar_of(kind, spec, options=options, deadline=deadline)
         if len(spec) <= _LONGEST_SPEC:
             with self._lock:
                 self._grammars[key] = grammar

@@ -22,6 +22,7 @@ from constrain.engine.matcher import Matcher
 from constrain.engine.vocabulary.bitmasks import allow, forbid
 from constrain.errors import ConstrainError
 from constrain.integrations.vllm.backend import ConstrainGrammar
+from constrain.integrations.vllm.requests import json_options
 from constrain.integrations.vllm.versions import end_of_thinking, first_rows, limit_of
 
 # A name below "vllm" is in the log that vLLM sets up.
@@ -40,7 +41,11 @@ def create_grammar(manager: Any, request: Any) -> ConstrainGrammar:
     kind, spec = structured.structured_output_key
     limit = limit_of(request, manager.vllm_config.model_config.max_model_len)
     grammar: ConstrainGrammar = manager.backend.compile_grammar(
-        kind, spec, stop_token_ids=request.sampling_params.all_stop_token_ids, limit=limit
+        kind,
+        spec,
+        stop_token_ids=request.sampling_params.all_stop_token_ids,
+        limit=limit,
+        options=json_options(structured.params, manager.vllm_config.structured_outputs_config),
     )
     if limit is not None and manager._get_constraint_bounds(request, ()).constraint_start > 0:
         grammar.end_of_thinking = end_of_thinking(structured.reasoner, manager.tokenizer)

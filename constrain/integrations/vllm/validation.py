@@ -8,7 +8,8 @@ from vllm.v1.structured_output.request import get_structured_output_key
 
 from constrain.errors import ConstrainError
 from constrain.integrations.request_matcher import matcher_within
-from constrain.integrations.vllm.backend import compile_request, compilers_of
+from constrain.integrations.vllm.backend import compile_request, compilers_of, request_deadline
+from constrain.integrations.vllm.requests import json_options
 from constrain.integrations.vllm.versions import validation_error
 
 _REFUSED = {
@@ -44,7 +45,8 @@ def check_request(params: Any, model_config: Any, config: Any, tokenizer: Any) -
         compilers = compilers_of(tokenizer, model_config.get_vocab_size(), model_config)
         # The model's own end tokens are not among them in all versions; in the engine they are.
         stops = {*compilers.vocabulary.eos_ids, *(params.stop_token_ids or ())}
-        compiled = compile_request(compilers, kind.name, spec, bool(config.disable_any_whitespace), stops)
-        matcher_within(compiled.grammar, params.max_tokens)
+        options, deadline = json_options(params.structured_outputs, config), request_deadline()
+        compiled = compile_request(compilers, kind.name, spec, options, stops, deadline)
+        matcher_within(compiled.grammar, params.max_tokens, time_limit=deadline)
     except ConstrainError as error:
         raise validation_error(str(error)) from error
