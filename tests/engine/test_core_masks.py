@@ -251,3 +251,34 @@ def test_names_in_a_row_are_read_once(name: str) -> None:
         return compiled._tables.used(RUNS)
 
     assert runs_read(27) < 1.1 * runs_read(14)
+
+
+COMMENTS = """
+start: (NAME | "[" NAME "]" | "{" start "}" | NUMBER)*
+NAME: /[a-c]+/
+NUMBER: /[0-9]+/
+%ignore /#[^\\n]*/
+%ignore /[ \\n]+/
+"""
+
+
+def test_a_text_that_may_end_everywhere_and_allows_nearly_all_tokens() -> None:
+    """What follows a comment is read only where tokens lead on that the comment itself cannot hold."""
+    rng = np.random.default_rng(5)
+    signs = np.frombuffer(b"abc7#[]{}    xyzw\n", np.uint8)
+    tokens = {bytes([byte]) for byte in range(128)}
+    while len(tokens) < 3000:
+        tokens.add(rng.choice(signs, int(rng.integers(2, 7))).tobytes())
+    vocabulary = constrain.Vocabulary([*sorted(tokens), b"</s>"], eos_ids=[len(tokens)])
+    text = b"ab {a [b] #x a7 [ \n{7 c#abz } ] y\n b} #a}} [c] c7#w\n}a#"
+    found: list[list[Any]] = []
+    for names in (NAMES, ()):
+        compiled = constrain.CompiledGrammar(constrain.Grammar.from_lark(COMMENTS).ir, vocabulary, accelerators=names)
+        matcher, mask = constrain.Matcher(compiled), constrain.allocate_token_bitmask(1, vocabulary.size)
+        found.append([])
+        for byte in text:
+            matcher.fill_next_token_bitmask(mask)
+            found[-1].append(mask.copy())
+            assert matcher.accept_bytes(bytes([byte]))
+        assert (len(compiled._tables.get(RUNS)) > 100) == bool(names)
+    assert all((one == other).all() for one, other in zip(*found, strict=True))

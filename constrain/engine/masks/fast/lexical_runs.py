@@ -16,7 +16,14 @@ from __future__ import annotations
 from constrain.engine.automata.lexer_states import NO_DENSE
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.run_states import run_leads_on, run_states_fit, run_step, with_lexer_state
-from constrain.engine.masks.lexer_masks import allow_found, clear_scratch, keep_dense, list_found, with_same_bytes
+from constrain.engine.masks.lexer_masks import (
+    allow_found,
+    clear_scratch,
+    keep_dense,
+    list_found,
+    place_of_dense,
+    with_same_bytes,
+)
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import bucket_room, i64, room, set_used, take, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
@@ -40,6 +47,12 @@ from constrain.kernels.language import int64, types
 
 MANY = 64
 """What is read from a source with so many trie nodes is kept by lexeme."""
+
+_MANY_ENDS = 16
+"""Where less than one of so many trie nodes is an end, to look at all nodes takes longer than what the ends lead to."""
+
+_LEAST_ALLOWED = 24
+"""Of 32 tokens, in a text in which all but some are allowed, such as a comment."""
 
 _PAIR = 1 << 62
 """In RUN_KEYS: added to ``source << 31 | source``, whether the one is part of the other."""
@@ -173,10 +186,49 @@ def _stage_children(ctx, base):
 
 
 @njit_inner(RESULT1)
-def _keep_ends(ctx, count):
+def _find_holes(ctx, dense):
+    """Push on WORK_STACK, as bits, which trie nodes lead to tokens that a dense mask lacks; where they are, or FAIL.
+
+    -1 if that is too many to be worth it: what follows an identifier is read once for all identifiers that end there.
+    """
+    table, first = place_of_dense(ctx, dense)
+    allowed = t.dense_words(ctx, table)
+    n_allowed = int64(0)
+    for i in range(first, first + ctx[N_WORDS]):
+        n_allowed += count_bits(int64(allowed[i]) & 0xFFFFFFFF)
+    if n_allowed < ctx[N_WORDS] * _LEAST_ALLOWED:
+        return int64(-1)
+    nodes, tokens, path = t.trie_nodes(ctx), t.node_tokens(ctx), t.walk_stack(ctx)
+    words = int64(len(nodes) + 31 >> 5)
+    base = take(ctx, t.WORK_STACK, words)
+    if base < 0:
+        return base
+    holes = t.work_stack(ctx)
+    for i in range(base, base + words):
+        holes[i] = 0
+    for p in range(len(nodes)):
+        depth = nodes[p] >> DEPTH_SHIFT
+        path[depth] = p
+        token = tokens[p]
+        if token >= 0 and not (allowed[first + (token >> 5)] >> (token & 31)) & 1:
+            while depth >= 0 and not (holes[base + (path[depth] >> 5)] >> (path[depth] & 31)) & 1:
+                holes[base + (path[depth] >> 5)] |= int64(1) << (path[depth] & 31)
+                depth -= 1
+    return base
+
+
+@njit_inner(types.boolean(CTX, int64, int64))
+def _has_hole(ctx, holes, node):
+    """Whether a trie node leads to a token that the run lacks, by what :func:`_find_holes` has pushed (-1: nothing)."""
+    return holes < 0 or (t.work_stack(ctx)[holes + (node >> 5)] >> (node & 31)) & 1 != 0
+
+
+@njit_inner(RESULT2)
+def _keep_ends(ctx, count, holes):
     """Append the ``count`` ENDS_FOUND, by accept set in the order in which these first come, to RUN_ENDS; 0 or FAIL.
 
-    There is room on the work stack.
+    Sources are without nodes that lead to tokens of the run only (:func:`_has_hole`): whatever is read from there, the
+    run has it.  There is room on the work stack.
     """
     base = used(ctx, t.WORK_STACK)
     ends, found = t.ends_found(ctx), t.children_found(ctx)
@@ -192,19 +244,25 @@ def _keep_ends(ctx, count):
                 left += 1
                 continue
             node = key & _NODE
+            if not _has_hole(ctx, holes, node):
+                continue
             depth = min(depth, nodes[node] >> DEPTH_SHIFT)
             child = node + 1
             while child < node + sizes[node]:
-                found[child >> 6] |= int64(1) << (child & 63)
-                found[words + (child >> 12)] |= int64(1) << (child >> 6 & 63)
+                if _has_hole(ctx, holes, child):
+                    found[child >> 6] |= int64(1) << (child & 63)
+                    found[words + (child >> 12)] |= int64(1) << (child >> 6 & 63)
                 child += sizes[child]
-        source = _intern_source(ctx, base, _stage_children(ctx, base), depth)
+        count = left
+        n = _stage_children(ctx, base)
+        if n == 0:
+            continue
+        source = _intern_source(ctx, base, n, depth)
         set_used(ctx, t.WORK_STACK, base)
         place = take(ctx, t.RUN_ENDS, int64(1)) if source >= 0 else source
         if place < 0:
             return place
         t.run_ends(ctx)[place] = accept, source
-        count = left
     return int64(0)
 
 
@@ -346,16 +404,20 @@ def _expand_boundaries(ctx, lexer_state):
 
 @njit_inner(types.boolean(CTX))
 def _ends_fit(ctx):
-    """Whether there is room for the entries of any source, on the work stack and in SOURCE_NODES."""
-    most = 3 * (len(t.trie_nodes(ctx)) + 63 >> 6)
-    return room(ctx, t.WORK_STACK, most) and room(ctx, t.SOURCE_NODES, most)
+    """Whether there is room for the entries of any source, on the work stack, beside holes, and in SOURCE_NODES."""
+    words = len(t.trie_nodes(ctx)) + 63 >> 6
+    return room(ctx, t.WORK_STACK, 5 * words) and room(ctx, t.SOURCE_NODES, 3 * words)
 
 
 @njit_inner(RESULT3)
 def _keep_run(ctx, key, run, n_ends):
     """Keep a run, whose tokens are in RUNS, under a key; which it is, or FAIL."""
-    first = used(ctx, t.RUN_ENDS)
-    if _keep_ends(ctx, n_ends) < 0:
+    first, base, holes = used(ctx, t.RUN_ENDS), used(ctx, t.WORK_STACK), int64(-1)
+    if _MANY_ENDS * n_ends >= len(t.trie_nodes(ctx)) and t.runs(ctx)[run].dense != NO_DENSE:
+        holes = _find_holes(ctx, int64(t.runs(ctx)[run].dense))
+    status = holes if holes < -1 else _keep_ends(ctx, n_ends, holes)
+    set_used(ctx, t.WORK_STACK, base)
+    if status < 0:
         set_used(ctx, t.RUN_ENDS, first)
         return int64(FAIL)
     t.runs(ctx)[run].ends = first
