@@ -8,7 +8,7 @@ from bench.fuzz.protocol import Kind
 
 NAMES = (
     *("regexes", "lark", "lexing", "schemas", "applicators", "few_values", "near_repeats", "python_types", "history"),
-    *("accelerators", "budgets", "limited_rules"),
+    *("accelerators", "shared_masks", "budgets", "limited_rules"),
     *("threads", "faults", "interrupts", "forks", "tokenizer_files", "damaged_files"),
 )
 

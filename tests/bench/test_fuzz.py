@@ -444,6 +444,7 @@ def test_an_accelerator_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) 
     # One that takes every subtree for nothing at all stands for an accelerator that loses tokens.
     with link_callbacks.replaced(links.F_SELF_LOOP, lambda _kernel, _a, _b: 0):
         assert "without self_loops" in str(_fails("accelerators", 6))
+        assert "the mask allows [] wrongly, and forbids" in str(_fails("shared_masks", 6))
 
 
 def test_schemas_and_instances_meet() -> None:
