@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import constrain
-from bench.fuzz import schemas_made, scripts, vocabularies
+from bench.fuzz import schemas_made, scripts, seams, vocabularies
 from bench.fuzz.protocol import Budget, Counts, Difference, Kind
 from constrain.engine.vocabulary.bitmasks import ids_in_mask
 
@@ -261,6 +261,9 @@ def run(rng: random.Random, budget: Budget) -> Counts:
         vocabulary = vocabularies.around_keys(rng)
     try:
         compiled = constrain.CompiledGrammar(source.grammar().ir, vocabulary)
+        if rng.random() < 0.5:
+            # There a budget goes by bounds where it can.
+            seams.make_masks_by_core(compiled)
         shortest = len(constrain.Matcher(compiled).completion())
         constrain.Matcher(compiled, max_tokens=shortest)
     except constrain.ConstrainError:

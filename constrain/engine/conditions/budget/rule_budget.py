@@ -251,6 +251,8 @@ class RuleBudget(Budget):
     def _restrict(self, cursor: Walk, account: Account, out: Bitmask, index: int) -> Account:
         compiled = cursor.compiled
         most = account.left - 1
+        if self._costs.is_surely_enough(compiled, cursor, most, out[index]):
+            return account
         known = self._costs.of(compiled, cursor, most)
         keys, key_costs = condition_of(cursor, UniqueKeys), self._costs.key_costs
         if keys is None or key_costs is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from constrain.engine.conditions.budget.bounds import Bounds
 from constrain.engine.conditions.budget.expression_costs import NEVER
 from constrain.engine.conditions.budget.key_costs import key_costs_of
 from constrain.engine.conditions.budget.known_completions import tokens_from
@@ -24,7 +25,7 @@ from constrain.engine.history import Place
 from constrain.engine.mask_memo import places_at
 from constrain.engine.parser.companions import NO_COMPANION, unpack
 from constrain.engine.parser.configurations import push_token
-from constrain.engine.storage.schemas import OPEN_NODES, SEARCH_WAYS, TOKEN_COSTS
+from constrain.engine.storage.schemas import OPEN_NODES, ROOTS, SEARCH_WAYS, TOKEN_COSTS
 from constrain.engine.storage.statuses import IN_GROUPS, NO_GROUPS, STOPPED
 from constrain.engine.traveller import Traveller
 from constrain.engine.vocabulary.bitmasks import Bitmask, allow, forbid
@@ -122,6 +123,14 @@ class TokenCosts:
         # group, their groups, the largest group, and a token of each group.  None where tokens cannot be grouped.
         self._groups: dict[int, tuple[Int32Array, Int32Array, int, Int32Array] | None] = {}
         self._needed = np.zeros(1, np.int64)
+        self._bounds: Bounds | None = None
+        ir = compiled.ir
+        self._has_no_bounds = (
+            self.key_costs is not None
+            or ir.make_unfolding is not None
+            or ir.parse_table is not None
+            or ir.token_limits != ()
+        )
 
     def of(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts:
         """What is known for a budget of ``most`` after the next token.
@@ -149,6 +158,28 @@ class TokenCosts:
         if not new.open_nodes:
             self.enough[place._state] = 1 + max(self._ample(compiled, new), new.valid_from)
         return new
+
+    def is_surely_enough(self, compiled: GrammarTables, place: Place, most: int, row: Any) -> bool:
+        """Whether a budget of ``most`` after the next token is enough for all of a mask, as far as bounds.py tells.
+
+        It is asked where masks are made by cores: to look at each token takes far longer there.  The caller holds the
+        lock.
+        """
+        if self.generation != compiled.generation:
+            self._clear(compiled)
+        state = place._state
+        if self._has_no_bounds or state in self._states or not compiled._tables.used(ROOTS):
+            return False
+        if self._bounds is None:
+            self._bounds = Bounds(compiled)
+            self._has_no_bounds = not self._bounds.is_known
+        if self._has_no_bounds or most < self._bounds.least:
+            return False
+        bound = self._bounds.behind_any_token(compiled, state, row)
+        if bound > most:
+            return False
+        self.enough[state] = 1 + bound
+        return True
 
     def _new(self, compiled: GrammarTables, place: Place, most: int, is_known: bool) -> StateCosts:
         """The costs of the tokens of a state, for a budget of ``most`` and above at least.
@@ -235,5 +266,8 @@ class TokenCosts:
         self.enough.clear()
         if self._tables_made != compiled.tables_made:
             self._groups.clear()
+            self._bounds = None
+        if self._bounds is not None:
+            self._bounds.forget_sets()
         self._size = 0
         self.generation, self._tables_made = compiled.generation, compiled.tables_made
