@@ -64,6 +64,8 @@ class Bounds:
         self._symbols: list[int] = tables.get(t.SYMBOLS).tolist()
         self._left: list[int] = tables.get(t.DOT_LEFT).tolist()
         self._rest: list[int] = tables.get(t.REST_COSTS).tolist()
+        # Only then do costs say how many bytes there are at least.
+        self._has_all_bytes = bool(tables.array(t.TOKEN_WEIGHTS)["has_all_bytes"][0])
         lexemes = tables.get(t.LEXEMES)
         worst = int(tables.array(t.EXPRESSION_COSTS)["worst"][lexemes["expression"]].max(initial=0))
         greatest = max(self._rest)
@@ -145,7 +147,7 @@ class Bounds:
             greatest: Int64Array = ahead.max(axis=1)
             return greatest
 
-        return sums(np.ones_like(size)), sums(size)
+        return sums(np.ones_like(size)), sums(size if self._has_all_bytes else np.ones_like(size))
 
     def _weigh_tokens(self, compiled: GrammarTables, begins: set[int], sums: Any) -> None:
         """Work out what each token adds at most; the heaviest come first."""

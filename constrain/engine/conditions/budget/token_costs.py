@@ -125,12 +125,9 @@ class TokenCosts:
         self._needed = np.zeros(1, np.int64)
         self._bounds: Bounds | None = None
         ir = compiled.ir
-        self._has_no_bounds = (
-            self.key_costs is not None
-            or ir.make_unfolding is not None
-            or ir.parse_table is not None
-            or ir.token_limits != ()
-        )
+        # Bounds know of rules and of text: of no keys that differ, no limits, and no tokens that stand for themselves.
+        beyond = (self.key_costs, ir.make_unfolding, ir.parse_table, *ir.token_limits, *compiled.spelled_ids)
+        self._has_no_bounds = any(each is not None for each in beyond)
 
     def of(self, compiled: GrammarTables, place: Place, most: int) -> StateCosts:
         """What is known for a budget of ``most`` after the next token.
