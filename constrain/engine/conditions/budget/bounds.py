@@ -155,11 +155,9 @@ class Bounds:
         expressions = tables.array(t.LEXEMES)["expression"][sorted(begins)]
         words = np.bitwise_or.reduce(tables.array(t.SUMMARY_SETS)[tables.array(t.FIRST_BYTES)[expressions]], axis=0)
         counts = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little").astype(np.int64)
-        tokens = compiled.vocabulary.tokens
-        before = np.concatenate(([0], np.cumsum(counts[np.frombuffer(b"".join(tokens), np.uint8)])))
-        lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-        ends = np.cumsum(lengths)
-        steps = before[ends] - before[ends - lengths]
+        starts = compiled.vocabulary.starts
+        before = np.concatenate(([0], np.cumsum(counts[compiled.vocabulary.data])))
+        lengths, steps = np.diff(starts), np.diff(before[starts])
         by_steps, by_bytes = sums(int(lengths.max(initial=0)))
         weights = np.minimum(by_steps[steps], by_bytes[lengths])
         self._order = np.argsort(-weights, kind="stable")
