@@ -170,6 +170,10 @@ class Bounds:
         records, items = tables.get(t.EARLEY_SETS), tables.get(t.EARLEY_ITEMS)
         while todo:
             here, before = todo[-1], len(todo)
+            if here in self._values:
+                # Several items may have begun there.
+                todo.pop()
+                continue
             value = frame = 0
             record = records[here]
             for dot, origin in items[record["offset"] :][: record["count"]].tolist():
