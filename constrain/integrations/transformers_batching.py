@@ -166,7 +166,7 @@ class _Text:
         Raises
         ------
         ConstrainError
-            If one is not allowed, or as for :meth:`Matcher.accept_token`.
+            If one is not allowed, or as for :meth:`constrain.Matcher.accept_token`.
         """
         for token in said[len(self.said) :]:
             if not self.matcher.accept_token(token):
