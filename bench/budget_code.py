@@ -8,14 +8,13 @@ budget, and with one that leaves so many tokens more than the program has.  Time
 
 from __future__ import annotations
 
-from time import thread_time_ns
-
 import click
 import numpy as np
 
 import constrain
 from bench.code.languages import LANGUAGES
 from bench.code.measuring import Program
+from bench.figures import mask_times
 from bench.maskbench.schemas import vocabulary_file
 from bench.maskbench.vocabulary import TokenTable
 
@@ -28,14 +27,7 @@ def microseconds(
     """The times of the masks of a text, in its order, with a budget of ``more`` tokens than it has."""
     compiled = constrain.GrammarCompiler(vocabulary).compile(constrain.Grammar.from_lark(source))
     matcher = constrain.Matcher(compiled, max_tokens=None if more is None else len(tokens) + more)
-    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
-    times = []
-    for token in tokens:
-        start = thread_time_ns()
-        matcher.fill_next_token_bitmask(mask)
-        times.append((thread_time_ns() - start) / 1e3)
-        assert matcher.accept_token(token)
-    return np.array(times)
+    return np.array(mask_times(matcher, tokens))
 
 
 @click.command()

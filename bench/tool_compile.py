@@ -18,7 +18,7 @@ from statistics import mean, median
 from typing import Any
 
 import constrain
-from bench.figures import llama3_vocabulary
+from bench.figures import llama3_vocabulary, mask_times
 from constrain.engine.masks.accelerators import NAMES
 
 KINDS: list[dict[str, Any]] = [
@@ -89,22 +89,13 @@ def measure_text(
 ) -> tuple[float, list[float], list[float]]:
     """Milliseconds to read and compile; microseconds of the processor for each mask of a text, on a first and on a
     second walk, in the order of the text."""
-    mask = constrain.allocate_token_bitmask(1, vocabulary.size)
     begin = time.perf_counter()
     grammar = constrain.Grammar.from_structural_tag(form)
     compiled = constrain.CompiledGrammar(grammar.ir, vocabulary, accelerators=accelerators)
     seconds = time.perf_counter() - begin
-    walks: list[list[float]] = []
     tokens = tokens_of(vocabulary, TEXT.encode())
-    for _ in range(2):
-        matcher, times = constrain.Matcher(compiled), []
-        for token in tokens:
-            start = time.thread_time_ns()
-            matcher.fill_next_token_bitmask(mask)
-            times.append((time.thread_time_ns() - start) / 1e3)
-            assert matcher.accept_token(token)
-        walks.append(times)
-    return 1e3 * seconds, walks[0], walks[1]
+    first, second = (mask_times(constrain.Matcher(compiled), tokens) for _ in range(2))
+    return 1e3 * seconds, first, second
 
 
 def main() -> None:

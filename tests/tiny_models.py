@@ -99,6 +99,30 @@ def tokenizer_json() -> dict[str, Any]:
     }
 
 
+def small_llama(width: int, *, pad: int, eos: int) -> Any:
+    """A Llama with logits for ``width`` tokens, in memory; needs torch and transformers."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    config = transformers.LlamaConfig(
+        vocab_size=width,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        bos_token_id=None,
+        pad_token_id=pad,
+        eos_token_id=eos,
+        # Wide enough that the model has strong opinions, and the mask has to overrule them.
+        initializer_range=0.5,
+    )
+    return transformers.LlamaForCausalLM(config).eval()
+
+
 def write_folder(folder: Path, *, chat: bool = False, seed: int = 0) -> Path:
     """A folder for ``transformers``; needs torch and transformers."""
     import torch

@@ -46,7 +46,7 @@ def places(compiled: constrain.CompiledGrammar, walk: list[int]) -> Any:
     for choice in walk:
         matcher.fill_next_token_bitmask(mask)
         with compiled.lock:
-            if bounds.is_known:
+            if bounds.least < NEVER:
                 bound = bounds.behind_any_token(compiled, matcher._state, mask[0])
                 # What a budget of any size goes by.
                 yield bound, budget._costs._new(compiled, matcher, ALL, False).highest

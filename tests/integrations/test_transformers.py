@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="the extra 'transformers' is not ins
 transformers = pytest.importorskip("transformers", reason="the extra 'transformers' is not installed")
 
 import tokenizers  # noqa: E402
-from tiny_models import write_folder  # noqa: E402
+from tiny_models import small_llama, write_folder  # noqa: E402
 
 from constrain import Grammar, GrammarCompiler, Vocabulary  # noqa: E402
 from constrain.errors import ConstrainError  # noqa: E402
@@ -28,23 +28,7 @@ PATTERNS = ["(ab|ba){1,4}c", "[0-9]{2}-[0-9]{1,3}", '\\{"a": (true|[1-9][0-9]?)\
 
 @pytest.fixture(scope="module")
 def model():
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    config = transformers.LlamaConfig(
-        vocab_size=MODEL_WIDTH,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-        bos_token_id=None,
-        pad_token_id=PAD,
-        eos_token_id=EOS,
-        # Wide enough that the model has strong opinions, and the mask has to overrule them.
-        initializer_range=0.5,
-    )
-    return transformers.LlamaForCausalLM(config).eval().to(DEVICE)
+    return small_llama(MODEL_WIDTH, pad=PAD, eos=EOS).to(DEVICE)
 
 
 @pytest.fixture(scope="module")

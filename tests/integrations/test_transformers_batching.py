@@ -13,6 +13,7 @@ pytest.importorskip(
     "transformers.generation.continuous_batching.cb_logits_processors", reason="transformers has no such processors"
 )
 
+from tiny_models import small_llama  # noqa: E402
 from transformers import CompileConfig, ContinuousBatchingConfig, GenerationConfig  # noqa: E402
 from transformers.generation.continuous_batching.requests import RequestState  # noqa: E402
 
@@ -34,22 +35,7 @@ def compiled(pattern):
 
 @pytest.fixture(scope="module")
 def model():
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    config = transformers.LlamaConfig(
-        vocab_size=WIDTH,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-        bos_token_id=None,
-        pad_token_id=PAD,
-        eos_token_id=EOS,
-        initializer_range=0.5,
-    )
-    return transformers.LlamaForCausalLM(config).eval()
+    return small_llama(WIDTH, pad=PAD, eos=EOS)
 
 
 def make_manager(model, *, blocks=64, batch_tokens=64, config=None, **settings):

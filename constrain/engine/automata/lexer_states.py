@@ -18,7 +18,7 @@ from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import push_pair, room, set_used, used
 from constrain.engine.storage.bits import count_bits, lowest_bit
 from constrain.engine.storage.hashing import find, has_room, hash_staged, insert, is_staged, keep_staged
-from constrain.engine.storage.header import CLASSES, CTX, RESULT2, RESULT3
+from constrain.engine.storage.header import CLASSES, CTX, RESULT1, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import far_call, far_entry
 from constrain.engine.storage.statuses import FAIL
@@ -308,6 +308,15 @@ def step_lexer(ctx, state, byte_class):
     """As :func:`lexer_step`, which is called only where the step is not known."""
     known = int64(t.lexer_transitions(ctx)[state * ctx[CLASSES] + byte_class])
     return known if known >= 0 else far_call(ctx, links.F_LEXER_STEP, state, byte_class)
+
+
+@njit_inner(RESULT1)
+def count_first_bytes(ctx, state):
+    """With how many bytes a lexer state may go on."""
+    count = int64(0)
+    for word in range(4):
+        count += count_bits(t.lexer_first_bytes(ctx)[state, word])
+    return count
 
 
 @njit_inner(types.void(CTX))

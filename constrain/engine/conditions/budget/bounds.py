@@ -49,14 +49,12 @@ class Bounds:
 
     Attributes
     ----------
-    is_known : bool
-        Whether there are any: not if something cannot be bounded.
     least : int
-        No bound is less.
+        No bound is less; NEVER if something cannot be bounded, and so nothing is.
     """
 
     def __init__(self, compiled: GrammarTables) -> None:
-        self.is_known, self.least = False, NEVER
+        self.least = NEVER
         # By Earley set: the greatest value of an item, and of a frame.
         self._values: dict[int, tuple[int, int]] = {}
         tables = compiled._tables
@@ -76,8 +74,7 @@ class Bounds:
         chains, begins = self._chains(productions, tables)
         self._chain = int(chains[chains < NEVER].max(initial=0))
         self._weigh_tokens(compiled, begins, partial(self._sums_of_steps, productions, chains))
-        self._fixed = self._greatest_step + self._chain + greatest + worst
-        self.is_known, self.least = True, self._fixed
+        self.least = self._greatest_step + self._chain + greatest + worst
 
     def forget_sets(self) -> None:
         """Earley sets have other numbers from now on."""
@@ -210,7 +207,7 @@ class Bounds:
         for configuration in tables.get(t.CONFIGURATIONS)[record["offset"] :][: record["count"]]:
             value, _ = self._values_of(tables, int(configuration["earley_set"]))
             greatest = max(greatest, value)
-        found = greatest + self._heaviest(row) + self._fixed
+        found = greatest + self._heaviest(row) + self.least
         return found if found < MISSING else NEVER
 
     def _heaviest(self, row: Any) -> int:

@@ -169,8 +169,8 @@ class TokenCosts:
             return False
         if self._bounds is None:
             self._bounds = Bounds(compiled)
-            self._has_no_bounds = not self._bounds.is_known
-        if self._has_no_bounds or most < self._bounds.least:
+        most = min(most, NEVER - 1)
+        if most < self._bounds.least:
             return False
         bound = self._bounds.behind_any_token(compiled, state, row)
         if bound > most:

@@ -8,12 +8,11 @@ kind is not read from their expressions: it shows where they go with the first b
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT, step_lexer
-from constrain.engine.masks.fast import relative_masks  # noqa: F401 (its kernels are called through links)
+from constrain.engine.automata.lexer_states import CLOSURE, NO_DENSE, NOT_SPLIT, count_first_bytes, step_lexer
+from constrain.engine.masks.fast.relative_masks import TEXT_BYTES
 from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import room, set_used, used
-from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import CLASSES, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import far_call, far_entry
@@ -22,9 +21,8 @@ from constrain.kernels.language import int64
 
 # So many states with masks are looked at, the newest first, among so many states.
 _MOST_TRIED, _MOST_PASSED = 8, 1 << 14
-# States that go on with fewer bytes, which are those of ASCII alone, or reach less than such a part of the trie, are as
-# quickly walked.
-_LEAST_BYTES, _LEAST_PART = 128, 8
+# States that reach less than such a part of the trie are as quickly walked.
+_LEAST_PART = 8
 
 
 @njit_inner(RESULT2)
@@ -69,10 +67,7 @@ def _shared_weight(ctx, lexer_state, other, base):
 @njit_inner(RESULT2)
 def neighbour_mask(ctx, lexer_state, _unused):
     """Make the mask of a state by that of a neighbour; returns 0, NOT_MINE if there is none, FAIL or LIMIT."""
-    width = int64(0)
-    for word in range(4):
-        width += count_bits(t.lexer_first_bytes(ctx)[lexer_state, word])
-    if width < _LEAST_BYTES:
+    if count_first_bytes(ctx, lexer_state) < TEXT_BYTES:
         return int64(NOT_MINE)
     masks, states, members = t.lexer_masks(ctx), t.lexer_states(ctx), t.lexer_members(ctx)
     base = used(ctx, t.WORK_STACK)

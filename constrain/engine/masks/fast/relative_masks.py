@@ -19,7 +19,7 @@ and lexeme boundaries are changed.
 from __future__ import annotations
 
 from constrain.engine.automata.expressions import CONCAT, NULLABLE_FLAG, first_bytes
-from constrain.engine.automata.lexer_states import NO_DENSE, step_lexer
+from constrain.engine.automata.lexer_states import NO_DENSE, count_first_bytes, step_lexer
 from constrain.engine.masks.boundaries import next_node
 from constrain.engine.masks.fast.relaxations import BLANK_BYTES, BLANKS, TWIN, WORDS, counts_blanks, relaxed_state
 from constrain.engine.masks.lexer_masks import (
@@ -39,7 +39,6 @@ from constrain.engine.parser.followed import any_is_followed, find_followed
 from constrain.engine.storage import links
 from constrain.engine.storage import schemas as t
 from constrain.engine.storage.access import i32, push_pair, room, set_used, take, used
-from constrain.engine.storage.bits import count_bits
 from constrain.engine.storage.header import AGREED_BYTES, CTX, LONGEST, N_WORDS, RESULT2, RESULT3
 from constrain.engine.storage.jit import njit_inner
 from constrain.engine.storage.links import far_call, far_entry
@@ -51,7 +50,7 @@ GONE, OTHER, OWN = -1, -2, 0
 """How a state differs from its base at a trie node: it goes no further; its tokens and boundaries below are found by
 themselves; its boundary there is."""
 # States that go on with fewer bytes than this, which are those of ASCII alone, are as quickly walked.
-_LEAST_BYTES = 128
+TEXT_BYTES = 128
 # Bounds of fewer characters leave too little in common.
 _LEAST_CHARACTERS = 10
 # A walk over so many nodes beside another state is a twentieth of a walk over all of a large vocabulary.
@@ -435,10 +434,8 @@ def relative_mask(ctx, lexer_state, _unused):
         if status >= 0:
             t.lexer_masks(ctx)[lexer_state] = t.lexer_masks(ctx)[base]
         return status
-    width = int64(0)
-    for word in range(4):
-        width += count_bits(t.lexer_first_bytes(ctx)[lexer_state, word])
-    base = relaxed_state(ctx, lexer_state, int64(WORDS if width >= _LEAST_BYTES else BLANKS))
+    is_text = count_first_bytes(ctx, lexer_state) >= TEXT_BYTES
+    base = relaxed_state(ctx, lexer_state, int64(WORDS if is_text else BLANKS))
     if base < 0 or base == lexer_state:
         return int64(NOT_MINE) if base >= 0 else base
     return _change_base(ctx, lexer_state, base, int64(0), ctx[AGREED_BYTES], int64(_ALL))
